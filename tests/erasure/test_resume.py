@@ -23,7 +23,9 @@ class _Killed(BaseException):
     """Ends an erasure as the death of its process would: nothing catches it."""
 
 
-@pytest.mark.parametrize("point", ["erase.after_begin", "erase.after_delete", "erase.after_pass"])
+@pytest.mark.parametrize(
+    "point", ["erase.after_begin", "erase.after_shred", "erase.after_delete", "erase.after_pass"]
+)
 @pytest.mark.parametrize("after", [0, 1, 5])
 async def test_an_interrupted_erasure_goes_on(state: State, point: str, after: int) -> None:
     ana, left = state.for_owner("ana"), after

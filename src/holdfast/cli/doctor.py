@@ -69,6 +69,8 @@ def _said(one: EngineHealth) -> Iterator[str]:
         yield f"consolidation lag: {escape(one.detail)}"
     else:
         yield f"durability: {escape(one.durability)}"
+    if one.sealed:
+        yield f"sealed: {escape(one.sealed)}"
     if one.capabilities:
         yield f"can: {escape(', '.join(one.capabilities))}"
     for warning in one.warnings:

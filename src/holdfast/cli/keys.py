@@ -21,7 +21,7 @@ from holdfast.values.formats import ago
 from holdfast.values.keys import ApiKey, KeyScope, NewApiKey
 
 app = typer.Typer(
-    help="Make, list, rotate, revoke and delete the API keys of the service.", no_args_is_help=True
+    help="The API keys of the service, and the keys of sealed mode.", no_args_is_help=True
 )
 _out = Console()
 
@@ -110,6 +110,26 @@ def rotate(
                 raise _no_key(id, "live key") from None
 
     _show(asyncio.run(work()), as_json=as_json)
+
+
+@app.command(name="rotate-kek")
+def rotate_kek(*, tenant: Tenant = "") -> None:
+    """Wrap the data keys of a sealed tenant with the first key of HOLDFAST_SEAL.
+
+    No content is read or written. The keys that were used before must still be there, after the
+    first one; when this command has ended for every tenant, remove and destroy them. If it is
+    interrupted, run it again.
+
+    For example:
+
+        HOLDFAST_SEAL=file:/etc/holdfast/keys holdfast keys rotate-kek --tenant acme
+    """
+
+    async def work() -> int:
+        async with open_shared(tenant) as state:
+            return await state.ops.rotate_kek()
+
+    typer.echo(f"rewrapped {asyncio.run(work()):,} data keys")
 
 
 @app.command(name="list")

@@ -49,6 +49,7 @@ class Eraser:
         flush: Callable[[], Awaitable[object]] | None = None,
         key: ReceiptKey | None = None,
         outlives: Sequence[str] = (),
+        forget: Callable[[Sequence[int]], None] | None = None,
     ) -> None:
         self._storage = storage
         self._deletes = deletes
@@ -57,6 +58,7 @@ class Eraser:
         self._flush = flush
         self._key = key
         self._outlives = outlives
+        self._forget = forget
 
     async def count(self, scope: ErasureScope) -> Counts:
         """Return how many records of the scope each store has."""
@@ -73,12 +75,17 @@ class Eraser:
         record = await self._storage.begin(draft)
         hit("erase.after_begin")
         for _ in range(PASSES):
+            # First of all: without its key nothing sealed can be read, wherever its bytes are.
+            numbers = await self._storage.shred(record.id, scope)
+            if self._forget is not None:
+                self._forget(numbers)
+            hit("erase.after_shred")
             for one in scopes:
                 await self._erase_scope(one, progress)
             hit("erase.after_pass")
             scopes = await self._scopes(scope)
             if not await self._count(scopes):
-                finished = await self._finish(record, scope)
+                finished = await self._finish(record, scope, numbers)
                 return ErasureReport(finished.counts, finished.receipt)
         raise ConflictError(
             "erasure",
@@ -129,11 +136,14 @@ class Eraser:
             return await self._finders[store].find(scope, BATCH)
         return await self._storage.find(store, scope, BATCH)
 
-    async def _finish(self, record: ErasureRecord, scope: ErasureScope) -> ErasureRecord:
+    async def _finish(
+        self, record: ErasureRecord, scope: ErasureScope, data_keys: Sequence[int]
+    ) -> ErasureRecord:
         facts = ReceiptFacts(
             *(self._tenant, record.id, scope, record.started_at, datetime.now(UTC)),
             record.counts,
             self._outlives,
+            data_keys,
         )
         while True:
             last = await self._storage.last()

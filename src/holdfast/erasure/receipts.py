@@ -34,6 +34,8 @@ class ReceiptFacts:
     counts: Counts
     outlives: Sequence[str] = ()
     """What the deletion of rows leaves behind, and until when."""
+    data_keys: Sequence[int] = ()
+    """The numbers of the data keys that were destroyed."""
 
 
 class ReceiptKey:
@@ -98,6 +100,7 @@ def make_receipt(
         "finished_at": facts.finished_at.isoformat(),
         "erased": facts.counts,
         "remaining": 0,
+        "data_keys": list(facts.data_keys),
         "outlives": list(facts.outlives),
         "key": key and key.public_key,
     }

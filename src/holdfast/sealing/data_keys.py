@@ -119,17 +119,6 @@ class DataKeys:
             subject: number for subject, number in self._numbers.items() if number in self._kept
         }
 
-    async def destroy(self, subject: str | None) -> list[int]:
-        """Delete the key of a subject, or all keys of the tenant. Returns their numbers.
-
-        ::
-
-            numbers = await keys.destroy("ana")
-        """
-        numbers = list(await self._storage.destroy(subject))
-        self.forget(numbers)
-        return numbers
-
     async def rewrap(self, progress: Callable[[int], None] | None = None) -> int:
         """Wrap all keys with the provider's current KEK. Returns how many were not yet.
 
@@ -153,21 +142,6 @@ class DataKeys:
                     if progress is not None:
                         progress(1)
         return changed
-
-    async def count(self) -> dict[str, int]:
-        """Return how many keys each KEK wraps.
-
-        ::
-
-            print(await keys.count())
-        """
-        found: dict[str, int] = {}
-        after = 0
-        while page := await self._storage.page(after, _PAGE):
-            for one in page:
-                found[one.kek] = found.get(one.kek, 0) + 1
-            after = page[-1].number
-        return found
 
     async def _make(self, subject: str) -> DataKey:
         number = secrets.randbits(_NUMBER_BITS) + 1
@@ -198,3 +172,19 @@ class DataKeys:
     def _context(self, key: DataKey) -> bytes:
         """What a wrapped key is bound to, so that its row cannot be moved."""
         return encode_json(["holdfast", self._tenant, key.subject, key.number]).encode()
+
+
+async def kek_counts(storage: DataKeyStorage) -> dict[str, int]:
+    """Return how many data keys of a tenant each KEK wraps.
+
+    ::
+
+        print(await kek_counts(storage))
+    """
+    found: dict[str, int] = {}
+    after = 0
+    while page := await storage.page(after, _PAGE):
+        for one in page:
+            found[one.kek] = found.get(one.kek, 0) + 1
+        after = page[-1].number
+    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from holdfast.sealing.blind import Blind
@@ -42,9 +42,9 @@ class Sealer:
         """Seal a JSON text as the text of an object, which has ``beside`` too."""
         return encode_json({SEALED: self.box(place, text, again=again), **(beside or {})})
 
-    def text(self, place: Place, text: str) -> str:
+    def text(self, place: Place, text: str, *, again: bool = False) -> str:
         """Seal a text as a text; an empty one stays empty."""
-        return SEALED_TEXT + self.box(place, text) if text else text
+        return SEALED_TEXT + self.box(place, text, again=again) if text else text
 
     def typed(self, place: Place, value: TypedBytes) -> TypedBytes:
         """Seal bytes with their kind."""
@@ -85,7 +85,7 @@ class Opener:
         """Open a text; a plain one stays as it is."""
         if not text.startswith(SEALED_TEXT):
             return text
-        return self.bytes(subject, place, Box.of_text(text[len(SEALED_TEXT) :])).decode()
+        return self.bytes(subject, place, _text_box(text)).decode()
 
     def typed(self, subject: str, place: Place, value: TypedBytes) -> TypedBytes:
         """Open bytes with their kind; plain ones stay as they are."""
@@ -149,6 +149,16 @@ class Seal:
             )
         return Opener(self._tenant, await self.keys.load(numbers))
 
+    def forget(self, numbers: Sequence[int]) -> None:
+        """Drop unwrapped keys that were destroyed.
+
+        ::
+
+            sealing.forget([7])
+        """
+        if self.keys is not None:
+            self.keys.forget(numbers)
+
     def check(self, field: str, *texts: str) -> None:
         """Raise ``InvalidInputError`` if a text of a caller has the form of a sealed value."""
         for text in texts:
@@ -186,6 +196,11 @@ def _numbers(values: Iterable[Any]) -> Iterable[int]:
             yield Box.of_text(value[SEALED]).number
         elif isinstance(value, str | bytes):
             if isinstance(value, str) and value.startswith(SEALED_TEXT):
-                yield Box.of_text(value[len(SEALED_TEXT) :]).number
+                yield _text_box(value).number
             elif (found := sealed_object(value)) is not None:
                 yield Box.of_text(found[SEALED]).number
+
+
+def _text_box(text: str) -> Box:
+    # Blind words may follow.
+    return Box.of_text(text[len(SEALED_TEXT) :].partition(" ")[0])

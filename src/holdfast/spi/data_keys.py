@@ -17,7 +17,10 @@ class DataKey(NamedTuple):
 
 
 class DataKeyStorage(Protocol):
-    """The data keys of one tenant: one for each subject. Every argument is checked."""
+    """The data keys of one tenant: one for each subject. Every argument is checked.
+
+    An erasure destroys them: see ``ErasureStorage.shred``.
+    """
 
     @abstractmethod
     async def add(self, key: DataKey) -> DataKey:
@@ -38,7 +41,3 @@ class DataKeyStorage(Protocol):
     @abstractmethod
     async def rewrap(self, key: DataKey, was: str) -> bool:
         """Replace KEK and wrapped bytes of a key that the KEK ``was`` wraps. Returns whether."""
-
-    @abstractmethod
-    async def destroy(self, subject: str | None) -> Sequence[int]:
-        """Delete the key of a subject, or all keys for ``None``. Returns their numbers, sorted."""

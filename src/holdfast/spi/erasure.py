@@ -90,6 +90,14 @@ class ErasureStorage(Protocol):
         """Store an erasure, or return the one of the same scope that has not finished."""
 
     @abstractmethod
+    async def shred(self, erasure_id: str, scope: ErasureScope) -> Sequence[int]:
+        """Destroy the data keys of the scope's subjects, and record their numbers, in one step.
+
+        Returns the numbers of all keys that the erasure has destroyed so far. An agent or a session
+        has no key of its own.
+        """
+
+    @abstractmethod
     async def last(self) -> LastReceipt:
         """Return the newest receipt."""
 

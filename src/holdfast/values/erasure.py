@@ -102,6 +102,8 @@ class ErasureRecord:
 
     finished_at: datetime | None = None
     receipt: dict[str, Any] | None = None
+    data_keys: tuple[int, ...] = ()
+    """The numbers of the data keys that it destroyed."""
 
     @property
     def finished(self) -> bool:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 FAILPOINTS = (
     "erase.after_begin",
+    "erase.after_shred",
     "erase.after_delete",
     "erase.after_pass",
     "keys.before_rewrap",

@@ -79,6 +79,7 @@ class Archives:
 
             await state.ops.archives.load("backup")
         """
+        await self._refuse_sealed()
         return await import_archive(
             self._storage(), Path(folder), tenant=self._tenant, rename=rename, progress=progress
         )
@@ -93,6 +94,7 @@ class Archives:
             await state.ops.archives.copy_to(other)
         """
         target = other.ops.archives
+        await target._refuse_sealed()  # noqa: SLF001 - it is one of us
         return await copy_tenant(
             await self._source(without),
             target._storage(),  # noqa: SLF001 - it is one of us
@@ -108,7 +110,21 @@ class Archives:
             raise NotSupportedError(names, "archives", why="use a state in memory or on Postgres")
         return archive(self._tenant)
 
+    async def _refuse_sealed(self) -> None:
+        """Raise if the tenant has sealed values: an archive has no data keys to open them."""
+        connections = self._connections
+        sealed = connections.provider is not None
+        if not sealed and connections.data_keys is not None:
+            sealed = bool(await connections.data_keys(self._tenant).page(0, 1))
+        if sealed:
+            raise NotSupportedError(
+                "sealed",
+                "archives",
+                why="an archive has no data keys: back up the database, and keep the keys apart",
+            )
+
     async def _source(self, without: Collection[str]) -> ArchiveStorage:
+        await self._refuse_sealed()
         for name in without:
             if name not in ATTRIBUTES:
                 raise InvalidInputError("without", f"{name!r} is none of {', '.join(ATTRIBUTES)}")

@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TypeVar
 
+from holdfast.sealing.data_keys import kek_counts
 from holdfast.values.errors import HoldfastError
 from holdfast.wiring.connections import Connections
 from holdfast.wiring.engines import (
@@ -25,6 +26,7 @@ from holdfast.wiring.engines import (
 from holdfast.wiring.health import EngineHealth
 from holdfast.wiring.parts import ConnectedEngine
 from holdfast.wiring.request import OpenRequest
+from holdfast.wiring.sealing import provider_named
 from holdfast.wiring.session_moves import unassigned_contexts
 from holdfast.wiring.settings import Settings
 
@@ -107,11 +109,24 @@ async def _main(spec: EngineSpec, request: OpenRequest) -> EngineHealth:
         health = (await found.probe()).engines[0]
         return dataclasses.replace(
             health,
+            sealed=await _sealed(found, request.settings),
             where=where_of(request.settings),
             warnings=(*health.warnings, *await unassigned_contexts(found)),
         )
     finally:
         await found.close()
+
+
+async def _sealed(found: Connections, settings: Settings) -> str:
+    """Return how the content of the tenant is sealed, and with which keys; empty if it is not."""
+    if found.data_keys is None:
+        return ""
+    counts = await kek_counts(found.data_keys(settings.tenant))
+    provider = provider_named(settings)
+    wrapped = ", ".join(f"{count} data keys by {kek!r}" for kek, count in sorted(counts.items()))
+    if provider is None:
+        return f"no: but {wrapped}; set HOLDFAST_SEAL to read them" if counts else ""
+    return f"by {provider.name}, new data keys by {provider.current!r}; {wrapped or 'none yet'}"
 
 
 async def _beside(spec: EngineSpec, request: OpenRequest) -> EngineHealth:

@@ -77,6 +77,7 @@ def eraser_of(connections: Connections, stores: Stores, tenant: str) -> Eraser:
         flush=_flush(connections),
         key=ReceiptKey(connections.receipt_key) if connections.receipt_key else None,
         outlives=_outlives(connections),
+        forget=connections.seal(tenant).forget,
     )
 
 

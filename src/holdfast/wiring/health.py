@@ -29,6 +29,8 @@ class EngineHealth:
     """Problems of the configuration, each with its fix."""
     where: str = ""
     """The folder or the server; only ``holdfast doctor`` fills it in."""
+    sealed: str = ""
+    """How content is sealed, and with which keys; only ``holdfast doctor`` fills it in."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.contracts.tasks.work import WorkSignal
 from holdfast.values.erasure import ErasureRecord
-from holdfast.values.errors import NotSupportedError, UnavailableError
+from holdfast.values.errors import ConfigError, NotSupportedError, UnavailableError
 from holdfast.wiring.archives import Archives
 from holdfast.wiring.connections import Connections
 from holdfast.wiring.engines import WIRINGS, providers
@@ -146,6 +146,21 @@ class Ops:
         self._connections.check_usable()
         self._refuse("assign_context")
         await assign_context(self._connections, self._state.tenant, context_id, owner, new_id)
+
+    async def rotate_kek(self, progress: Callable[[int], None] | None = None) -> int:
+        """Wrap the data keys of the tenant with the current key. Returns how many were not yet.
+
+        No content is touched. A call that was interrupted is continued by the next one.
+        ``progress`` is called with 1 for each key. ::
+
+            changed = await state.ops.rotate_kek()
+        """
+        self._connections.check_usable()
+        self._refuse("rotate_kek")
+        keys = self._connections.seal(self._state.tenant).keys
+        if keys is None:
+            raise ConfigError("this state is not sealed: set HOLDFAST_SEAL, or pass seal=")
+        return await keys.rewrap(progress)
 
     @property
     def archives(self) -> Archives:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from holdfast.engines.inmemory.engine import InMemory
@@ -48,9 +48,9 @@ class InMemoryDataKeys(DataKeyStorage):
         self._keys[key.number] = key
         return True
 
-    async def destroy(self, subject: str | None) -> Sequence[int]:
-        """Delete the key of a subject, or all keys."""
-        gone = [one.number for one in self._keys.values() if subject in (None, one.subject)]
+    def shred(self, erases: Callable[[str], bool]) -> Sequence[int]:
+        """Delete the keys of some subjects, for an erasure. Returns their numbers."""
+        gone = [one.number for one in self._keys.values() if erases(one.subject)]
         for number in gone:
             del self._keys[number]
         return sorted(gone)

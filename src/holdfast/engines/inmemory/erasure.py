@@ -12,6 +12,7 @@ from holdfast.engines.inmemory.blob_index import InMemoryBlobIndex
 from holdfast.engines.inmemory.boards import InMemoryBoards
 from holdfast.engines.inmemory.channel import InMemoryChannels
 from holdfast.engines.inmemory.checkpoints import InMemoryCheckpoints
+from holdfast.engines.inmemory.data_keys import InMemoryDataKeys
 from holdfast.engines.inmemory.engine import InMemory
 from holdfast.engines.inmemory.facts import Facts
 from holdfast.engines.inmemory.graph import InMemoryGraph
@@ -85,6 +86,14 @@ class InMemoryErasures(ErasureStorage):
         )
         self._data.erasures[draft.id] = made
         return made
+
+    async def shred(self, erasure_id: str, scope: ErasureScope) -> Sequence[int]:
+        """Destroy the data keys of the scope, and record their numbers."""
+        record = self._data.erasures[erasure_id]
+        gone = InMemoryDataKeys(self._engine, tenant=self._tenant).shred(scope.has_owner)
+        record = dataclasses.replace(record, data_keys=(*record.data_keys, *gone))
+        self._data.erasures[erasure_id] = record
+        return record.data_keys
 
     async def last(self) -> LastReceipt:
         """Return the newest receipt."""

@@ -51,8 +51,3 @@ class PostgresDataKeys(DataKeyStorage):
         """Replace KEK and wrapped bytes."""
         args = (self._tenant, key.number, was, key.kek, key.wrapped)
         return bool(await self._engine.fetch(_SQL["rewrap"], *args, safe=True))
-
-    async def destroy(self, subject: str | None) -> Sequence[int]:
-        """Delete the key of a subject, or all keys."""
-        rows = await self._engine.fetch(_SQL["destroy"], self._tenant, subject, safe=False)
-        return sorted(row[0] for row in rows)

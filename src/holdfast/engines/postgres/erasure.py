@@ -77,6 +77,11 @@ class PostgresErasures(ErasureStorage):
         )
         return _to_record(row)
 
+    async def shred(self, erasure_id: str, scope: ErasureScope) -> Sequence[int]:
+        """Destroy the data keys of the scope, and record their numbers."""
+        args = (self._tenant, erasure_id, scope.kind, scope.id)
+        return list(await self._engine.fetchval(_SQL["shred"], *args, safe=True))
+
     async def last(self) -> LastReceipt:
         """Return the newest receipt."""
         row = await self._engine.fetchrow(_SQL["last"], self._tenant, safe=True)
@@ -107,4 +112,5 @@ def _to_record(row: Any) -> ErasureRecord:
         number=row["number"] or 0,
         finished_at=row["finished_at"],
         receipt=None if row["receipt"] is None else decode_json(row["receipt"]),
+        data_keys=tuple(row["data_keys"]),
     )

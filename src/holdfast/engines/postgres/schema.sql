@@ -276,6 +276,7 @@ CREATE TABLE holdfast.erasures (
     number bigint,
     receipt text,
     sha256 text COLLATE "C",
+    data_keys bigint[] NOT NULL DEFAULT '{}'::bigint[],
     PRIMARY KEY (tenant, id)
 );
 

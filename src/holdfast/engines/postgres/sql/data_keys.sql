@@ -19,9 +19,3 @@ WHERE tenant = $1 AND number > $2 ORDER BY number LIMIT $3;
 UPDATE holdfast.data_keys SET kek = $4, wrapped = $5
 WHERE tenant = $1 AND number = $2 AND kek = $3
 RETURNING number;
-
--- name: destroy
--- Of one subject, or all of them for NULL.
-DELETE FROM holdfast.data_keys
-WHERE tenant = $1 AND ($2::text IS NULL OR subject = $2)
-RETURNING number;

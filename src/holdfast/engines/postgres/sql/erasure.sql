@@ -111,6 +111,18 @@ SELECT holdfast.erase_rest($1, $2, $3);
 -- name: begin
 SELECT * FROM holdfast.begin_erasure($1, $2, $3, $4, $5);
 
+-- name: shred
+-- Destroy the data keys of the scope, and record their numbers with the erasure, in one step.
+WITH gone AS (
+    DELETE FROM holdfast.data_keys k
+    WHERE k.tenant = $1 AND holdfast.erases_owner($3, $4, k.subject)
+    RETURNING k.number
+)
+UPDATE holdfast.erasures e
+SET data_keys = e.data_keys || ARRAY(SELECT g.number FROM gone g ORDER BY g.number)
+WHERE e.tenant = $1 AND e.id = $2
+RETURNING e.data_keys;
+
 -- name: last
 -- The newest receipt.
 SELECT number, sha256 FROM holdfast.erasures

@@ -1,0 +1,250 @@
+"""Data keys: made once, kept for a minute, bound to their row, wrapped again after a rotation."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+import holdfast
+from holdfast import Settings
+from holdfast.engines.inmemory.data_keys import InMemoryDataKeys
+from holdfast.engines.inmemory.engine import InMemory
+from holdfast.engines.key_providers.key_ring import KeyRing, ring_of_file, ring_of_text
+from holdfast.engines.postgres.data_keys import PostgresDataKeys
+from holdfast.engines.postgres.engine import Postgres
+from holdfast.errors import ConfigError, InvalidInputError, SealedError
+from holdfast.sealing.cipher import Box, Place, bound_to, seal
+from holdfast.sealing.data_keys import KEPT_SECONDS, DataKeys
+from holdfast.values.failpoints import failpoint
+from tests.engines.postgres_database import connected, empty_database
+from tests.sealing.conftest import RING
+from tests.sealing.conftest import Place as World
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+OLD, NEW = bytes(range(32)), bytes(range(1, 33))
+
+
+async def test_of_many_who_make_the_key_of_a_subject_the_first_one_counts() -> None:
+    async with empty_database() as url:
+        engine = await Postgres.open(url, auto_migrate=True, max_connections=8)
+        makers = [DataKeys(PostgresDataKeys(engine), RING, tenant="default") for _ in range(8)]
+        found = await asyncio.gather(*(one.of_subject("ana") for one in makers))
+        await engine.aclose()
+    assert len({one.secret for one in found}) == 1
+
+
+async def test_a_key_is_kept_for_a_minute_and_no_longer() -> None:
+    engine, now = InMemory(), [0.0]
+    storage = InMemoryDataKeys(engine)
+    keys = DataKeys(storage, RING, tenant="default", clock=lambda: now[0])
+    key = await keys.of_subject("ana")
+    storage.shred(lambda _subject: True)
+    now[0] = KEPT_SECONDS - 1
+    assert await keys.load([key.number]) == {key.number: key}
+    now[0] = KEPT_SECONDS
+    with pytest.raises(SealedError, match="destroyed"):
+        await keys.load([key.number])
+    assert (await keys.of_subject("ana")).number != key.number
+
+
+async def test_a_wrapped_key_cannot_be_moved_to_another_subject_or_tenant() -> None:
+    engine = InMemory()
+    acme, globex = (
+        InMemoryDataKeys(engine, tenant="acme"),
+        InMemoryDataKeys(engine, tenant="globex"),
+    )
+    await DataKeys(acme, RING, tenant="acme").of_subject("ana")
+    [stored] = await acme.page(0, 10)
+    await globex.add(stored)
+    with pytest.raises(SealedError, match="the row was changed"):
+        await DataKeys(globex, RING, tenant="globex").of_subject("ana")
+
+
+async def test_a_sealed_value_opens_at_its_place_only() -> None:
+    key = await DataKeys(InMemoryDataKeys(InMemory()), RING, tenant="acme").of_subject("ana")
+    bound = bound_to("acme", Place("state", "s1", "step"))
+    box = Box.of(seal(key, b"hello", bound, again=True))
+    assert box.open(key, bound) == b"hello"
+    for tenant, place in (
+        ("globex", Place("state", "s1", "step")),
+        ("acme", Place("item", "s1", "step")),
+        ("acme", Place("state", "s2", "step")),
+        ("acme", Place("state", "s1", "other")),
+    ):
+        with pytest.raises(SealedError, match="another record"):
+            box.open(key, bound_to(tenant, place))
+    with pytest.raises(SealedError, match="damaged"):
+        Box.of(b"\x02" + bytes(40))
+    with pytest.raises(SealedError, match="base64"):
+        Box.of_text("no box!")
+
+
+async def test_a_row_that_was_moved_by_hand_does_not_open() -> None:
+    settings = Settings(auto_migrate=True)
+    async with (
+        empty_database() as url,
+        holdfast.open(url, settings=settings, seal=RING) as state,
+        connected(url) as connection,
+    ):
+        await state.for_owner("ana").short_term.set_state("s1", {"a": 1})
+        await state.for_owner("ben").short_term.set_state("s1", {"b": 2})
+        await state.short_term.set_state("s2", {"c": 3})
+        await connection.execute(
+            "UPDATE holdfast.states SET state = (SELECT state FROM holdfast.states "
+            "WHERE session_id LIKE '%ana%') WHERE session_id LIKE '%ben%' OR session_id = 's2'"
+        )
+        with pytest.raises(SealedError, match="another owner"):
+            await state.for_owner("ben").short_term.get_state("s1")
+        with pytest.raises(SealedError, match="another owner"):
+            await state.short_term.get_state("s2")
+
+
+async def test_a_rotation_touches_no_content_and_goes_on_after_an_interruption(
+    place: World,
+) -> None:
+    first = await place.open(KeyRing({"k1": OLD}, name="one"))
+    owners = [first.for_owner(f"owner{at}") for at in range(5)]
+    for owner in owners:
+        await owner.short_term.set_state("s1", {"step": 1})
+    both = await place.open(KeyRing({"k2": NEW, "k1": OLD}, name="two"))
+    left = 3
+
+    def die() -> None:
+        nonlocal left
+        left -= 1
+        if not left:
+            raise KeyboardInterrupt
+
+    with failpoint("keys.before_rewrap", die), pytest.raises(KeyboardInterrupt):
+        await both.ops.rotate_kek()
+    # Five owners and the index: two are done.
+    assert await both.ops.rotate_kek() == 4
+    assert await both.ops.rotate_kek() == 0
+    after = await place.open(KeyRing({"k2": NEW}, name="three"))
+    for at in range(5):
+        assert await after.for_owner(f"owner{at}").short_term.get_state("s1") == {"step": 1}
+    with pytest.raises(ConfigError, match="not sealed"):
+        await (await place.open(None)).ops.rotate_kek()
+
+
+_ROTATING = """
+import asyncio, os, signal, sys
+import holdfast
+from holdfast.engines.key_providers.key_ring import KeyRing
+from holdfast.values.failpoints import failpoint
+
+left = int(sys.argv[2])
+
+def die():
+    global left
+    left -= 1
+    if left < 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+async def main():
+    ring = KeyRing({"k2": bytes(range(1, 33)), "k1": bytes(range(32))}, name="both")
+    async with holdfast.open(sys.argv[1], seal=ring) as state:
+        with failpoint("keys.before_rewrap", die):
+            await state.ops.rotate_kek()
+
+asyncio.run(main())
+"""
+
+
+async def test_a_rotation_whose_process_is_killed_goes_on() -> None:
+    settings = Settings(auto_migrate=True)
+    async with empty_database() as url:
+        async with holdfast.open(url, settings=settings, seal=RING) as state:
+            for at in range(5):
+                await state.for_owner(f"owner{at}").short_term.set_state("s1", {"step": at})
+        for _ in range(2):
+            dying = await asyncio.create_subprocess_exec(sys.executable, "-c", _ROTATING, url, "2")
+            assert await dying.wait() == -signal.SIGKILL
+        both = KeyRing({"k2": NEW, "k1": OLD}, name="both")
+        async with holdfast.open(url, settings=settings, seal=both) as state:
+            assert await state.ops.rotate_kek() == 2
+        new = KeyRing({"k2": NEW}, name="new")
+        async with holdfast.open(url, settings=settings, seal=new) as state:
+            for at in range(5):
+                found = await state.for_owner(f"owner{at}").short_term.get_state("s1")
+                assert found == {"step": at}
+
+
+async def test_keys_are_read_from_text_and_from_a_file_of_its_owner_alone(tmp_path: Path) -> None:
+    base64 = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+    assert ring_of_text(f"k2:{'22' * 32},k1:{base64}", name="env").current == "k2"
+    file = tmp_path / "keys"
+    file.write_text(f"# the newest first\nk1:{base64}  # of November\n")
+    file.chmod(0o644)
+    with pytest.raises(ConfigError, match="chmod 600"):
+        ring_of_file(str(file))
+    file.chmod(0o600)
+    key = await RING.wrap("k1", bytes(32), b"here")
+    assert await ring_of_file(str(file)).unwrap("k1", key, b"here") == bytes(32)
+    for wrong in (
+        "",
+        "k1",
+        "k1:abc",
+        f"k1:{'11' * 16}",
+        f"a b:{base64}",
+        f"k1:{base64},k1:{base64}",
+    ):
+        with pytest.raises(ConfigError) as raised:
+            ring_of_text(wrong, name="env")
+        assert "AAECAw" not in str(raised.value)
+    with pytest.raises(ConfigError, match="cannot be read"):
+        ring_of_file(str(tmp_path / "none"))
+    with pytest.raises(ConfigError, match=r"not a regular file|cannot be read"):
+        ring_of_file(str(tmp_path))
+
+
+async def test_what_cannot_be_sealed_is_refused_before_anything_is_written() -> None:
+    with pytest.raises(ConfigError, match="HOLDFAST_KEYS"):
+        holdfast.open("memory:", settings=Settings(seal="env:"))
+    with pytest.raises(ConfigError, match="HOLDFAST_SEAL must be"):
+        holdfast.open("memory:", seal="vault:x")
+    with pytest.raises(InvalidInputError, match="seal"):
+        holdfast.open("memory:", seal=cast("KeyRing", 7))
+    with pytest.raises(ConfigError, match="embedder"):
+        await holdfast.open("memory:", seal=RING, embedder="hash")
+    with pytest.raises(ConfigError, match="HOLDFAST_SEAL_VECTORS"):
+        await holdfast.open("memory:", seal=RING, settings=Settings(seal_vectors="yes"))
+    shown = repr(Settings(seal="env:", keys="k1:" + "11" * 32))
+    assert "1111" not in shown
+
+
+async def test_an_erasure_destroys_the_keys_first_and_its_receipt_names_them(place: World) -> None:
+    state, other = await place.open(), await place.open()
+    ana, ben = state.for_owner("ana"), state.for_owner("ben")
+    for view in (ana, ben, other.for_owner("ana")):
+        await view.short_term.set_state("s1", {"step": 1})
+
+    def die() -> None:
+        raise KeyboardInterrupt
+
+    with failpoint("erase.after_shred", die), pytest.raises(KeyboardInterrupt):
+        await state.erase(subject="ana")
+    # The rows are still there, and this process cannot read them any more.
+    with pytest.raises(SealedError, match="destroyed"):
+        await ana.short_term.get_state("s1")
+    report = await state.erase(subject="ana")
+    assert report.receipt is not None
+    [number] = report.receipt["data_keys"]
+    assert str(number) not in await _wrapped(place)
+    assert await ben.short_term.get_state("s1") == {"step": 1}
+    assert await ana.short_term.get_state("s1") == {}
+    await ana.short_term.set_state("s1", {"step": 2})
+    assert await ana.short_term.get_state("s1") == {"step": 2}
+    [record] = [one async for one in state.ops.erasures()]
+    assert record.data_keys == (number,)
+
+
+async def _wrapped(place: World) -> str:
+    """The rows of data keys."""
+    return "\n".join(one for one in (await place.dump()).splitlines() if "k1" in one)
