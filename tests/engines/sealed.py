@@ -5,12 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from holdfast.contracts.wakes import Wakes
 from holdfast.engines.inmemory.data_keys import InMemoryDataKeys
 from holdfast.engines.key_providers.key_ring import KeyRing
 from holdfast.engines.postgres.data_keys import PostgresDataKeys
 from holdfast.sealing.channels import SealedChannels
 from holdfast.sealing.data_keys import DataKeys
-from holdfast.sealing.log import SealedEpisodes, SealedTranscripts, Stored
+from holdfast.sealing.log import SealedEpisodes, SealedTranscripts, SealedWake, Stored
 from holdfast.sealing.seal import Seal
 from holdfast.spi.data_keys import DataKeyStorage
 from holdfast.testing.inmemory import InMemoryHarness
@@ -18,7 +19,7 @@ from holdfast.wiring.sealing import LAYERS, Layer
 from tests.engines.postgres import PostgresHarness
 
 RING = KeyRing({"k1": bytes(range(32))}, name="tests")
-SEALED = frozenset({*LAYERS, "channels", "episodes", "history"} - {"wakes"})
+SEALED = frozenset({*LAYERS, "channels", "episodes", "history", "memory"} - {"wakes"})
 
 
 WITHOUT = frozenset(
@@ -28,15 +29,26 @@ WITHOUT = frozenset(
         "test_where_sees_the_scalars_at_the_top_level_of_a_payload_and_nothing_else",
         "test_sessions_are_filtered_by_their_metadata",
         "test_a_filter_of_a_search_looks_at_the_values",
+        "test_where_narrows_recent_between_and_recall_to_payloads_that_pass",
         # An embedder would read digests.
         "test_recall_with_an_embedder_finds_by_meaning_what_shares_no_word",
         "test_recall_of_all_agents_with_an_embedder_finds_by_meaning_what_shares_no_word",
         "test_an_embedder_that_reads_context_reads_nothing_that_was_cleared",
+        "test_a_vector_search_returns_the_nearest_by_meaning_first",
+        "test_a_text_that_the_embedder_cannot_take_never_blocks_its_neighbours",
+        "test_a_memory_is_embedded_once",
+        "test_a_hybrid_search_fuses_words_and_meaning",
+        "test_a_change_of_embedder_embeds_again",
+        # Words are stemmed when a fact is sealed; a state has one language.
+        "test_the_language_decides_how_words_are_stemmed",
     }
 )
 
 
 def _sealed(contract: str, store: Any, keys: DataKeyStorage, tenant: str, stored: Stored) -> Any:
+    if contract == "graph":
+        # Not sealed: for the tests of facts that need one.
+        return store
     history: Layer = partial(SealedTranscripts, stored=stored)
     own: dict[str, Layer] = {
         "channels": SealedChannels,
@@ -47,6 +59,12 @@ def _sealed(contract: str, store: Any, keys: DataKeyStorage, tenant: str, stored
     seal = Seal(tenant, DataKeys(keys, RING, tenant=tenant), plain_vectors=True)
     store.add_layer(lambda inner: layer(inner, seal))
     return store
+
+
+def _woken(wakes: Wakes, keys: DataKeyStorage, tenant: str) -> Wakes:
+    seal = Seal(tenant, DataKeys(keys, RING, tenant=tenant))
+    wakes.add_layer(lambda inner: SealedWake(inner, seal))
+    return wakes
 
 
 class SealedInMemoryHarness(InMemoryHarness):
@@ -65,6 +83,11 @@ class SealedInMemoryHarness(InMemoryHarness):
     async def raw(self, contract: str) -> list[str | bytes]:
         """All but the data keys, which a read of a store may make."""
         return [one for one in await super().raw(contract) if "wrapped=" not in str(one)]
+
+    def wakes(self, *, tenant: str = "default") -> Wakes:
+        """How sessions are found."""
+        found = super().wakes(tenant=tenant)
+        return _woken(found, InMemoryDataKeys(self.engine, tenant=tenant), tenant)
 
     def store(self, contract: str, *, tenant: str = "default", **options: Any) -> Any:
         """A store whose values are sealed."""
@@ -87,6 +110,11 @@ class SealedPostgresHarness(PostgresHarness):
         """All but the data keys, which a read of a store may make."""
         found = await super().raw(contract)
         return [one for one in found if not str(one).startswith("data_keys ")]
+
+    def wakes(self, *, tenant: str = "default") -> Wakes:
+        """How sessions are found."""
+        found = super().wakes(tenant=tenant)
+        return _woken(found, PostgresDataKeys(self.engine, tenant=self._prefix + tenant), tenant)
 
     def store(self, contract: str, *, tenant: str = "default", **options: Any) -> Any:
         """A store whose values are sealed."""

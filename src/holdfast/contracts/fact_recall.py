@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from types import EllipsisType
 
 from holdfast.contracts.graph import Graph
 from holdfast.spi.embedding import Embedder, embed_possible, embed_texts
@@ -44,13 +45,18 @@ class FactRecall:
         self._embedder = embedder if self.mode in {"vector", "hybrid"} else None
         self._graph = graph if self.mode in {"graph", "hybrid"} else None
 
-    def on_graph(self, graph: Graph) -> FactRecall:
-        """Return the same recall on another graph."""
+    def on(
+        self, *, storage: LongTermStorage | None = None, graph: Graph | EllipsisType | None = ...
+    ) -> FactRecall:
+        """Return the same recall on another storage or graph; without a graph it is by words."""
+        mode = self.mode
+        if graph is None and mode == "hybrid" and self._embedder is None:
+            mode = "text"
         return FactRecall(
-            self._storage,
+            storage or self._storage,
             embedder=self._embedder,
-            graph=graph,
-            mode=self.mode,
+            graph=self._graph if isinstance(graph, EllipsisType) else graph,
+            mode=mode,
             language=self.language,
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from holdfast.contracts.fact_recall import FactRecall
@@ -50,12 +51,27 @@ class LongTerm(Front, FactStore):
             storage, embedder=embedder, graph=graph, mode=mode, language=language
         )
 
+    def add_layer(self, layer: Callable[[Any], Any]) -> None:
+        """Put a layer between the facts and their engine."""
+        super().add_layer(layer)
+        self._recall = self._recall.on(storage=self._storage)
+
+    def drop_graph(self) -> None:
+        """Use no graph: facts have no entities then.
+
+        ::
+
+            long_term.drop_graph()
+        """
+        self._graph = None
+        self._recall = self._recall.on(graph=None)
+
     def _use_scope(self, scope: OwnerScope) -> None:
         super()._use_scope(scope)
         if isinstance(self._graph, KnowledgeGraph):
             # The facts of an owner are about the entities of the same owner.
             self._graph = self._graph.for_owner(scope)
-            self._recall = self._recall.on_graph(self._graph)
+            self._recall = self._recall.on(graph=self._graph)
 
     async def save(
         self,

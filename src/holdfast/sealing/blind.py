@@ -58,13 +58,15 @@ class Blind:
         )
         return keyed.hexdigest().translate(_ALPHABET)
 
-    def words(self, text: str) -> str:
+    def words(self, text: str, *, language: str = "english") -> str:
         """Return the words of a text, sorted, with repeats.
 
         >>> Blind(bytes(32)).words("")
         ''
         """
-        return " ".join(sorted(self.digest("word", one) for one in tokenize(text)))
+        return " ".join(
+            sorted(self.digest("word", one) for one in tokenize(text, language=language))
+        )
 
     def event(self, type: str, payload: dict[str, Any], when: datetime) -> BlindWords:
         """Return the words of an event.

@@ -22,6 +22,7 @@ from collections.abc import Iterator
 import Stemmer
 
 from holdfast.values.errors import InvalidInputError
+from holdfast.values.sealed import SEALED_TEXT
 
 MAX_NAME_WORDS = 6
 LANGUAGES: tuple[str, ...] = tuple(sorted(Stemmer.algorithms()))
@@ -95,6 +96,9 @@ def tokenize(text: str, *, language: str = "english") -> list[str]:
     >>> tokenize("低い潮")
     ['低', 'い', '潮', '低い', 'い潮']
     """
+    if text.startswith(SEALED_TEXT):
+        # A sealed text has its words behind it, as digests.
+        return text.split()[1:]
     stemmer = _stemmer(language)
     stop = STOP_WORDS.get(language, frozenset())
     words = [word for word in _words(text) if word not in stop]

@@ -13,6 +13,7 @@ from holdfast.sealing.boards import SealedBoards
 from holdfast.sealing.channels import SealedChannels
 from holdfast.sealing.checkpoints import SealedCheckpoints
 from holdfast.sealing.cipher import check_cipher
+from holdfast.sealing.facts import SealedFacts
 from holdfast.sealing.items import SealedItems
 from holdfast.sealing.log import SealedEpisodes, SealedTranscripts, SealedWake, Stored
 from holdfast.sealing.seal import Seal
@@ -31,6 +32,7 @@ LAYERS: Mapping[str, Layer] = {
     "boards": SealedBoards,
     "checkpoints": SealedCheckpoints,
     "items": SealedItems,
+    "long_term": SealedFacts,
 }
 """What seals the values of a contract; some others are sealed by ``seal_stores`` itself."""
 
@@ -144,6 +146,9 @@ def seal_stores(stores: Stores, seal: Seal) -> Stores:
         store = getattr(stores, attribute)
         if store is not None:
             _add(store, layer, seal)
+    if stores.long_term is not None and seal.keys is not None:
+        # The graph is not sealed.
+        stores.long_term.drop_graph()
     if stores.history is not None:
         stores.history.add_layer(lambda inner: SealedTranscripts(inner, seal, *stored))
     make = stores.channel

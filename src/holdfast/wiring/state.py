@@ -192,7 +192,7 @@ class State:
                 episodes=self._served("memory", stores.episodes or stores.memory_log),
                 short_term=self._served("memory", stores.short_term),
                 wakes=self._served("memory", stores.wakes),
-                long_term=None if self._connections.provider else stores.long_term,
+                long_term=stores.long_term,
                 query_words=self._connections.limits.query_words,
             ),
             agent,
