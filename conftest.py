@@ -14,20 +14,34 @@ from tests.engines.kept_engines import kept_engines
 pytest_plugins = ["holdfast.testing.suite"]
 
 THOROUGH = (
-    "tests/bench/",
+    # Faults: kills at any moment, of what is made, moved, worked on or served.
     "tests/chaos/",
-    "tests/cli/test_bench.py",
     "tests/cli/test_chaos.py",
     "tests/durability/",
     "tests/erasure/test_residue.py",
-    "tests/mutants/",
-    "tests/studio/test_browser.py",
-    "tests/architecture/test_tutorials.py",
-    "tests/engines/test_plugin.py",
-    "tests/engines/test_published_suite.py",
+    "tests/archives/test_killed.py",
+    "tests/engines/test_embedded_guard.py",
+    "tests/engines/test_embedded_making.py",
+    "tests/engines/test_embedded_revival.py",
+    # Hostile input on every engine, and to a service for long.
     "src/holdfast/testing/test_hostile_input.py",
+    "tests/server/test_hostile_clients.py",
+    # What runs the suite once more: mutants, plug-ins, the wheel.
+    "tests/mutants/",
+    "tests/engines/test_plugin.py",
+    "tests/engines/test_postgres_forgetful.py",
+    "tests/engines/test_published_suite.py",
+    # Apache AGE.
+    "tests/cli/test_graph.py",
+    "tests/engines/test_age",
+    # Benchmarks, tutorials and the browser.
+    "tests/bench/",
+    "tests/cli/test_bench.py",
+    "tests/memory/test_recall_bench.py",
+    "tests/architecture/test_tutorials.py",
+    "tests/studio/test_browser.py",
 )
-"""Faults, mutants, benchmarks, tutorials, and hostile input on every engine."""
+"""What ``make test`` leaves to ``make test-all``."""
 
 # No test depends on how much fits into a second, also not those that make up their input. They make
 # up the same input in each run, so that a failure comes with the change that caused it; `make
