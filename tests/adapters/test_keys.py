@@ -26,7 +26,7 @@ def test_every_text_has_a_key_that_is_an_id(text: str) -> None:
     assert check_id("key", key_of(text, "x"))
     assert key_of(text, "x") != key_of("x", text)
     assert check_id("key", short_id_of(text))
-    assert check_id("key", short_id_of(text * 600 + "x"))
+    assert check_id("key", short_id_of(text[:100] * 600 + "x"))
 
 
 def test_a_reserved_id_of_a_framework_reaches_nobody_elses_data() -> None:
