@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any, Protocol, runtime_checkable
 
+from holdfast.contracts.tasks.checks import check_note, encode_metadata
 from holdfast.contracts.tasks.scope import LedgerCalls, task_key
 from holdfast.spi.tasks.records import Extent
 from holdfast.spi.tasks.stored import StoredFeedback
@@ -14,9 +15,8 @@ from holdfast.values.checks import (
     check_absent_id,
     check_count,
     check_optional_count,
-    check_text,
 )
-from holdfast.values.codec import encode_json, encode_object
+from holdfast.values.codec import encode_json
 from holdfast.values.deprecation import renamed
 from holdfast.values.errors import InvalidInputError, NotFoundError
 from holdfast.values.ids import new_id
@@ -231,9 +231,9 @@ class AuditCalls(LedgerCalls, AuditLedger):
         """Store feedback on a task, whatever its state."""
         feedback = StoredFeedback(
             check_absent_id("feedback_id", feedback_id) or new_id(),
-            check_text("text", text),
+            check_note("text", text),
             _check_rating(rating),
-            encode_object({} if metadata is None else metadata, field="metadata"),
+            encode_metadata(metadata),
             datetime.now(UTC),
         )
         key = task_key(task_id, owner)

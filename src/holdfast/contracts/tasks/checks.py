@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from holdfast.values.checks import check_count, check_id, check_list, check_optional_id
+from holdfast.spi.tasks.stored import text_bytes
+from holdfast.values.checks import (
+    check_count,
+    check_id,
+    check_list,
+    check_optional_id,
+    check_text,
+)
+from holdfast.values.codec import encode_object
 from holdfast.values.errors import IllegalTransitionError, InvalidInputError, LeaseLostError
 from holdfast.values.identity import AgentId
 from holdfast.values.lifecycle import WAITING, TaskState
@@ -13,6 +21,42 @@ from holdfast.values.owners import ANY_OWNER
 from holdfast.values.tasks.events import StepKey
 from holdfast.values.tasks.push import OutboxEntry
 from holdfast.values.tasks.records import Lease
+
+MAX_NOTE_BYTES = 64 * 1024
+"""The largest note of a request, and the largest text of feedback."""
+
+MAX_METADATA_BYTES = 1 << 20
+"""The largest metadata of a task or of feedback, as JSON text."""
+
+
+def check_note(field: str, note: object) -> str:
+    """Check a note that a client gives.
+
+    >>> check_note("note", "not needed any more")
+    'not needed any more'
+    """
+    text = check_text(field, note)
+    if text_bytes(text) > MAX_NOTE_BYTES:
+        raise InvalidInputError(
+            field, f"must be at most {MAX_NOTE_BYTES} bytes, not {text_bytes(text)}"
+        )
+    return text
+
+
+def encode_metadata(metadata: object) -> str:
+    """Check the metadata that a client gives, and return it as JSON text; ``None`` is empty.
+
+    >>> encode_metadata({"channel": "mail"})
+    '{"channel":"mail"}'
+    """
+    text = encode_object({} if metadata is None else metadata, field="metadata")
+    if text_bytes(text) > MAX_METADATA_BYTES:
+        raise InvalidInputError(
+            "metadata",
+            f"must be at most {MAX_METADATA_BYTES} bytes as JSON, not {text_bytes(text)}: "
+            "store it as a blob, and put its reference here",
+        )
+    return text
 
 
 def asks_nothing(task_id: str, state: str) -> IllegalTransitionError:

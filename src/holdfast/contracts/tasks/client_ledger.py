@@ -112,6 +112,8 @@ class ClientLedger(Protocol):
     - every change gives a higher version
     - text and metadata come back exactly, however odd
     - metadata that is not json is refused by its path and nothing is written
+    - metadata of more than 1 mib is refused and nothing is written
+    - a note of more than 64 kib is refused and nothing is written
     - a negative limit and a max_attempts of zero are refused
     - what a store returns is the caller's to mutate
     - what a caller passed in may be changed afterwards

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from holdfast.contracts.tasks.checks import asks_nothing
+from holdfast.contracts.tasks.checks import asks_nothing, check_note
 from holdfast.contracts.tasks.client_ledger import ClientLedger
 from holdfast.contracts.tasks.filters import TaskOrder, check_filter
 from holdfast.contracts.tasks.questions import check_answer
@@ -23,7 +23,6 @@ from holdfast.values.checks import (
     check_count,
     check_list,
     check_optional_count,
-    check_text,
     check_unreserved,
 )
 from holdfast.values.codec import encode_json
@@ -203,7 +202,7 @@ class ClientCalls(LedgerCalls, ClientLedger):
         """Cancel a task: at once if no worker holds it, else by a request to its worker."""
         if not children:
             return await self._request("cancel", task_id, owner, note, by)
-        text, key = check_text("note", note), task_key(task_id, owner)
+        text, key = check_note("note", note), task_key(task_id, owner)
         return (await self._storage.cancel_tree(key, text, check_absent_id("by", by))).load()
 
     async def pause(
@@ -221,7 +220,7 @@ class ClientCalls(LedgerCalls, ClientLedger):
     async def _request(
         self, what: Request, task_id: str, owner: Owner, note: str, by: str | None
     ) -> TaskRecord:
-        text, key = check_text("note", note), task_key(task_id, owner)
+        text, key = check_note("note", note), task_key(task_id, owner)
         return (await self._storage.request(key, what, text, check_absent_id("by", by))).load()
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Protocol, Unpack, get_args, runtime_checkable
 
-from holdfast.contracts.tasks.checks import check_owner
+from holdfast.contracts.tasks.checks import check_note, check_owner
 from holdfast.contracts.tasks.filters import TaskWhere, check_filter
 from holdfast.contracts.tasks.scope import LedgerCalls
 from holdfast.spi.tasks.operations import CountBy, ManyQuery, ManyRequest
-from holdfast.values.checks import check_absent_id, check_count, check_flag, check_text
+from holdfast.values.checks import check_absent_id, check_count, check_flag
 from holdfast.values.errors import InvalidInputError
 from holdfast.values.ids import new_id
 from holdfast.values.owners import Owner
@@ -233,5 +233,5 @@ class OperationCalls(LedgerCalls, OperationLedger):
                 "where", "must have a filter, such as agent= or states=: it is for many tasks"
             )
         ids = [(new_id(), new_id()) for _ in range(most)] if what == "retry" and not dry else []
-        query = ManyQuery(what, wanted, most, check_text("note", note), dry, ids, who)
+        query = ManyQuery(what, wanted, most, check_note("note", note), dry, ids, who)
         return await self._storage.many(query)

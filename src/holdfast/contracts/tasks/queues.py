@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Protocol, runtime_checkable
 
-from holdfast.contracts.tasks.checks import check_attempts
+from holdfast.contracts.tasks.checks import check_attempts, encode_metadata
 from holdfast.contracts.tasks.scope import LedgerCalls
 from holdfast.spi.tasks.draft import Draft, check_run_after
 from holdfast.spi.tasks.stored import StoredMessage, text_bytes
@@ -17,7 +17,6 @@ from holdfast.values.checks import (
     check_list,
     check_unreserved,
 )
-from holdfast.values.codec import encode_object
 from holdfast.values.content import ChatMessage
 from holdfast.values.errors import ConflictError, InvalidInputError
 from holdfast.values.identity import Agent, AgentId
@@ -163,7 +162,7 @@ def check_draft(
         StoredMessage.of(message),
         check_unreserved("context_id", check_absent_id("context_id", context_id)),
         check_unreserved("owner", check_absent_id("owner", owner)),
-        encode_object({} if metadata is None else metadata, field="metadata"),
+        encode_metadata(metadata),
         check_unreserved("submit_key", check_absent_id("submit_key", submit_key)),
         attempts,
         check_run_after(run_after),
