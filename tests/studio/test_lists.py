@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from holdfast import Event, State
+from holdfast import ChatMessage, Event, State
 from holdfast.studio.screens.session_log import MOST_BYTES, WINDOW, read_part
 from holdfast.values.graph import Entity
 from holdfast.values.identity import ALL_AGENTS, AgentId
@@ -53,6 +53,25 @@ async def test_lists_have_pages(state: State) -> None:
             more = re.search(r'rel="next" href="(\?[^"]+)"', page)
             assert more
             assert "c059" in await visitor.page(path + more[1])
+
+
+async def test_of_many_tasks_some_are_counted_and_rare_states_all(
+    state: State, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.studio.screens.tasks.COUNTED", 3)
+    last = await state.tasks.submit("writer", ChatMessage.user("hello"))
+    for _ in range(4):
+        await state.tasks.submit("writer", ChatMessage.user("hello"))
+    for _ in range(2):
+        await state.tasks.cancel((await state.tasks.submit("w", ChatMessage.user("bye"))).id)
+    async with Visitor(state) as visitor:
+        page = await visitor.page("/studio/tasks")
+        assert 'Canceled</span><span class="v">2</span>' in page
+        assert re.search(r'Queued</span><span class="v">[0-3]<span title="or more">', page)
+        assert " or more in all" in page
+        words = await visitor.page("/studio/tasks?q=hello")
+        assert "5 match" in words
+        assert last.id in words
 
 
 async def test_a_session_is_shown_at_any_number_of_its_log(state: State) -> None:

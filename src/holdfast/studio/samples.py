@@ -19,6 +19,9 @@ KEPT_SECONDS = 24 * 3600.0
 SHOWN = 600
 """How many points a chart shows at most."""
 
+COUNTED = 10_000
+"""How many tasks are counted at most."""
+
 TASKS = {
     "Queued": (TaskState.SUBMITTED,),
     "Working": (TaskState.WORKING,),
@@ -76,7 +79,7 @@ class Samples:
 
     async def _measured(self, now: float) -> Sample:
         ledger, ops = self._state.tasks, self._state.ops
-        counts = (await ledger.counts("state", states=_OPEN)).counts
+        counts = (await ledger.counts("state", states=_OPEN, limit=COUNTED)).counts
         health = await ops.health()
         return Sample(
             now,

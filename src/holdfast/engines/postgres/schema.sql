@@ -902,6 +902,8 @@ CREATE UNIQUE INDEX tasks_by_key ON holdfast.tasks USING btree (tenant, submit_k
 CREATE INDEX tasks_by_owner ON holdfast.tasks USING btree (owner, tenant, updated_at, id);
 CREATE INDEX tasks_by_parent ON holdfast.tasks USING btree (parent_id, tenant, id) WHERE (parent_id <> ''::text);
 CREATE INDEX tasks_by_priority ON holdfast.tasks USING btree (tenant, priority, due_at, id) WHERE ((state = 'submitted'::text) AND (priority > 0));
+CREATE INDEX tasks_by_rare_state ON holdfast.tasks USING btree (tenant, state, updated_at, id) WHERE (state = ANY (ARRAY['input-required'::text, 'auth-required'::text, 'paused'::text, 'failed'::text, 'canceled'::text, 'rejected'::text]));
+CREATE INDEX tasks_by_update ON holdfast.tasks USING btree (tenant, updated_at, id);
 CREATE INDEX tasks_of_context ON holdfast.tasks USING btree (context_key);
 CREATE INDEX tasks_queue ON holdfast.tasks USING btree (tenant, due_at, id) WHERE (state = 'submitted'::text);
 CREATE INDEX tasks_queue_of_context ON holdfast.tasks USING btree (context_key, due_at, id) WHERE (state = 'submitted'::text);

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from holdfast.contracts.tasks.ledger import TaskLedger
 from holdfast.studio.desk import Desk, back
 from holdfast.studio.screens.owner_view import seen_tasks
 from holdfast.studio.screens.screen import Handler, Screen
@@ -18,6 +20,7 @@ from holdfast.values.errors import HoldfastError, InvalidInputError, NotFoundErr
 from holdfast.values.lifecycle import TaskState
 
 SHOWN = 50
+FLOW = (TaskState.SUBMITTED, TaskState.WORKING, TaskState.COMPLETED)
 TILES = (
     TaskState.WORKING,
     TaskState.SUBMITTED,
@@ -27,6 +30,12 @@ TILES = (
     TaskState.FAILED,
     TaskState.CANCELED,
 )
+RARE = tuple(one for one in TaskState if one not in FLOW)
+"""States that few tasks are in: an index of the ledger has them."""
+
+COUNTED = 5_000
+"""How many tasks are counted at most: with more, the numbers say so."""
+
 SINCE = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(days=7)}
 MOST_AT_ONCE = 200
 FILTERS = ("state", "agent", "context", "owner", "since", "worker", "q")
@@ -51,23 +60,46 @@ async def tasks(desk: Desk, request: Request) -> Response:
     found = await ledger.list(
         **filters, limit=SHOWN, cursor=query.get("cursor") or None, first_message=True
     )
-    counted = await ledger.counts("state", **{**filters, "states": None})
-    counts = {state: counted.counts.get(state, 0) for state in TILES}
-    total = sum(counted.counts.get(state, 0) for state in chosen or TaskState)
+    counts = await _counts(ledger, filters)
+    capped = bool(counts.least)
+    if filters["text"]:
+        # To count by words would read every message.
+        total, capped = len(found.tasks), bool(found.next_cursor)
+    else:
+        total = sum(counts.states.get(state, 0) for state in chosen or TaskState)
+        capped = bool(counts.least.intersection(chosen or TaskState))
     kept = [(name, value) for name, value in query.multi_items() if name != "cursor"]
     return desk.page(
         request,
         "tasks.html",
         rows=seen_tasks(desk.session(request), found.tasks),
         total=total,
-        capped=counted.capped,
-        counts=counts,
+        capped=capped,
+        counts={state: counts.states.get(state, 0) for state in TILES},
+        least=counts.least,
         chosen=chosen,
         query=query,
         filtered=any(name in query for name in FILTERS),
         next=urlencode([*kept, ("cursor", found.next_cursor)]) if found.next_cursor else "",
         kept=kept,
     )
+
+
+class _Counts(NamedTuple):
+    states: Mapping[str, int]
+    least: set[str]
+    """The states of which there are at least so many, and maybe more."""
+
+
+async def _counts(ledger: TaskLedger, filters: dict[str, Any]) -> _Counts:
+    """Count tasks by state without reading all of a large tenant; rare states are counted all."""
+    where = {**filters, "states": None, "text": None}
+    found = await ledger.counts("state", limit=COUNTED, **where)
+    if not found.capped:
+        return _Counts(found.counts, set())
+    rare = await ledger.counts("state", limit=COUNTED, **{**where, "states": RARE})
+    least = {*(TILES if rare.capped else set(TILES).difference(RARE))}
+    return _Counts({**found.counts, **{one: rare.counts.get(one, 0) for one in RARE}}, least)
 
 
 async def submit(desk: Desk, request: Request) -> Response:

@@ -1,0 +1,45 @@
+"""Lists of many tasks read a page of an index, not every task of the tenant."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from holdfast.contracts.tasks.ledger import Ledger
+from holdfast.engines.postgres.engine import Postgres
+from holdfast.engines.postgres.queries import load
+from holdfast.engines.postgres.tasks.ledger import PostgresLedger
+from holdfast.values.content import ChatMessage
+from holdfast.values.tasks.new_task import NewTask
+from tests.engines.postgres_database import as_keeper, empty_database
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+_SQL = load("ledger_client")
+_OPERATIONS = load("ledger_operations")
+
+
+def _listed(states: list[str] | None) -> tuple[Any, ...]:
+    """The arguments of a list without a filter, or by states."""
+    return ("acme", *[None] * 4, states, *[None] * 6, 50, 1, False, False, True)
+
+
+async def test_lists_of_many_tasks_read_no_more_than_a_page() -> None:
+    async with empty_database() as url:
+        engine = await Postgres.open(url, auto_migrate=True)
+        ledger = Ledger(PostgresLedger(engine, tenant="acme"))
+        for _ in range(5):
+            await ledger.submit_many([NewTask("a", ChatMessage.user("x"))] * 1000)
+        await ledger.cancel((await ledger.list(limit=1)).tasks[0].id)
+        async with as_keeper(engine) as connection:
+            await connection.execute("ANALYZE")
+        for sql, arguments, index in (
+            (_SQL["list"], _listed(None), "tasks_by_update"),
+            (_SQL["list"], _listed(["failed", "canceled"]), "tasks_by_rare_state"),
+            (_OPERATIONS["versions"], ("acme", None, 100), "tasks_by_update"),
+        ):
+            rows = await engine.fetch(f"EXPLAIN {sql}", *arguments, safe=True)
+            plan = "\n".join(row[0] for row in rows)
+            assert index in plan
+            assert "Seq Scan on tasks" not in plan
+        await engine.aclose()
