@@ -16,10 +16,13 @@ from holdfast.values.failpoints import FAILPOINTS, failpoint, hit
 from tests.engines.hybrid import HybridHarness, valkey
 from tests.erasure import test_resume
 from tests.memory.scenes import ANA, event, flush, gaps, notes, stored
+from tests.sealing import test_data_keys
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 CODE = "".join(path.read_text() for path in Path(holdfast.__file__).parent.rglob("*.py"))
-TESTED = Path(__file__).read_text() + Path(test_resume.__file__).read_text()
+TESTED = "".join(
+    Path(one).read_text() for one in (__file__, test_resume.__file__, test_data_keys.__file__)
+)
 
 
 class DiedError(BaseException):

@@ -115,7 +115,7 @@ async def test_a_hydrate_with_a_query_reads_both_at_the_same_time(
     # Redis does not answer before Postgres was asked to recall.
     asked = asyncio.Event()
     episodes = counted.memory._stores.episodes  # type: ignore[attr-defined]
-    recall, look = episodes.recall, episodes._storage._log.hot.look
+    recall, look = episodes.recall, episodes._storage._inner._log.hot.look
 
     async def recalls(*args: object, **how: object) -> object:
         asked.set()
@@ -126,7 +126,7 @@ async def test_a_hydrate_with_a_query_reads_both_at_the_same_time(
         return await look(session)
 
     monkeypatch.setattr(episodes, "recall", recalls)
-    monkeypatch.setattr(episodes._storage._log.hot, "look", looks)
+    monkeypatch.setattr(episodes._storage._inner._log.hot, "look", looks)
     woken = await counted.memory.hydrate("which tide?")
     assert (woken.status, len(woken.recalled)) == (WakeStatus.WARM, 5)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from holdfast import AgentId, ChatMessage, Event, Recalled, State
+from holdfast import AgentId, ChatMessage, Document, Entity, Event, Recalled, Relationship, State
 from holdfast.checkpoints import Checkpoint, TypedBytes, Write
 from holdfast.engines.key_providers.key_ring import KeyRing
 from holdfast.errors import InvalidInputError, NotSupportedError, SealedError
@@ -43,8 +43,18 @@ async def fill(state: State) -> str:
     await state.checkpoints.put_writes("t1", "", "c1", [Write("w1", 0, "m", value)])
     await state.items.put_many([ItemPut(("users",), "ana", {CANARY: {"city": CANARY}})])
     await state.channel("alerts").publish({CANARY: CANARY}, id="p1")
+    await state.graph.add_entities(
+        [Entity("Person", {"name": CANARY}, "ravi"), Entity("Person", {}, "x")]
+    )
+    await state.graph.add_relationships([Relationship("ravi", "x", "knows", {"a": CANARY}, "r1")])
     await state.long_term.save(
-        agent, f"of {CANARY}", topic=CANARY, source=CANARY, metadata={CANARY: CANARY}
+        agent,
+        f"of {CANARY}",
+        topic=CANARY,
+        source=CANARY,
+        metadata={CANARY: CANARY},
+        entities=["ravi"],
+        idempotency_key="k1",
     )
     return board.id
 
@@ -64,6 +74,8 @@ async def seen(state: State, board: str) -> dict[str, Any]:
             one and one.value for one in await state.items.get_many([ItemKey(("users",), "ana")])
         ],
         "channel": [one.event for one in await state.channel("alerts").read()],
+        "graph": await state.graph.get_neighbors("ravi"),
+        "named": [one.id for one in await state.graph.find_entities([CANARY.upper()])],
         "facts": await state.long_term.list(AGENT),
         "topic": len(await state.long_term.list(AGENT, topic=CANARY)),
         "found": [one.content for one in await state.long_term.search(AGENT, CANARY)],
@@ -79,6 +91,8 @@ async def test_nothing_of_the_content_is_in_any_table(place: Place) -> None:
     assert found["events"] == [{CANARY: CANARY}]
     assert found["labels"] == [{CANARY: CANARY}]
     assert found["topic"] == 1
+    assert found["named"] == ["ravi"]
+    assert found["graph"].relationships[0].properties == {"a": CANARY}
     assert found["found"] == [f"of {CANARY}"]
     assert "e1" in found["recalled"]
     raw = await place.dump()
@@ -113,6 +127,7 @@ READS: dict[str, Callable[[State, str], Awaitable[Any]]] = {
     "items": lambda state, _: state.items.get_many([ItemKey(("users",), "ana")]),
     "channel": lambda state, _: state.channel("alerts").read(),
     "facts": lambda state, _: state.long_term.list(AGENT),
+    "graph": lambda state, _: state.graph.get_neighbors("ravi"),
     "memory": lambda state, _: state.memory(AGENT, session_id="s1").hydrate("tides"),
 }
 
@@ -146,7 +161,7 @@ async def test_what_was_stored_before_stays_readable_and_is_replaced_by_sealed_v
     sealed = await place.open()
     was = await seen(plain, board)
     # Old rows have no digests: what is found by them is found only in what is written from now on.
-    by_digest = {"recalled", "labels", "topic", "found"}
+    by_digest = {"recalled", "labels", "topic", "found", "named"}
     now = await seen(sealed, board)
     assert {name: one for name, one in now.items() if name not in by_digest} == {
         name: one for name, one in was.items() if name not in by_digest
@@ -163,7 +178,7 @@ async def test_what_was_stored_before_stays_readable_and_is_replaced_by_sealed_v
 
 async def test_a_contract_that_is_not_sealed_is_refused(place: Place) -> None:
     state = await place.open()
-    for name in ("graph", "vectors"):
+    for name in ("tasks", "schedules", "blobs"):
         with pytest.raises(NotSupportedError, match="second state without seal="):
             getattr(state, name)
         with pytest.raises(NotSupportedError, match="unsealed"):
@@ -177,6 +192,16 @@ async def test_vectors_are_refused_unless_they_may_be_stored_plain(place: Place)
         await state.items.put_many(put)
     with pytest.raises(NotSupportedError, match="HOLDFAST_SEAL_VECTORS"):
         await state.episodes.recall(AGENT, [1.0, 0.0])
+    document = Document.from_text(CANARY, id="d1", embedding=[1.0, 0.0], metadata={"by": CANARY})
+    with pytest.raises(NotSupportedError, match="HOLDFAST_SEAL_VECTORS"):
+        await state.vectors.add([document])
+    await plain.vectors.add([document])
+    [near] = await plain.vectors.search([1.0, 0.0], filter={"by": CANARY})
+    assert (near.content, near.metadata) == (document.content, document.metadata)
+    assert await plain.vectors.get(["d1"]) == [document]
+    with pytest.raises(SealedError, match="HOLDFAST_SEAL"):
+        await (await place.open(None)).vectors.get(["d1"])
+    assert CANARY not in await place.dump()
     await plain.items.put_many(put)
     [hit] = await plain.items.search(("notes",), vector=[1.0, 0.0])
     assert (hit.item.value, hit.score) == ({"a": 1}, 1.0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
-from types import EllipsisType
 
 from holdfast.contracts.graph import Graph
 from holdfast.spi.embedding import Embedder, embed_possible, embed_texts
@@ -46,17 +45,14 @@ class FactRecall:
         self._graph = graph if self.mode in {"graph", "hybrid"} else None
 
     def on(
-        self, *, storage: LongTermStorage | None = None, graph: Graph | EllipsisType | None = ...
+        self, *, storage: LongTermStorage | None = None, graph: Graph | None = None
     ) -> FactRecall:
-        """Return the same recall on another storage or graph; without a graph it is by words."""
-        mode = self.mode
-        if graph is None and mode == "hybrid" and self._embedder is None:
-            mode = "text"
+        """Return the same recall on another storage or graph."""
         return FactRecall(
             storage or self._storage,
             embedder=self._embedder,
-            graph=self._graph if isinstance(graph, EllipsisType) else graph,
-            mode=mode,
+            graph=graph or self._graph,
+            mode=self.mode,
             language=self.language,
         )
 

@@ -56,16 +56,6 @@ class LongTerm(Front, FactStore):
         super().add_layer(layer)
         self._recall = self._recall.on(storage=self._storage)
 
-    def drop_graph(self) -> None:
-        """Use no graph: facts have no entities then.
-
-        ::
-
-            long_term.drop_graph()
-        """
-        self._graph = None
-        self._recall = self._recall.on(graph=None)
-
     def _use_scope(self, scope: OwnerScope) -> None:
         super()._use_scope(scope)
         if isinstance(self._graph, KnowledgeGraph):

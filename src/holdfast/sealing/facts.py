@@ -55,8 +55,10 @@ class SealedFacts(LongTermStorage):
 
     async def replayed(self, scope: FactScope, draft: FactDraft | FactChange) -> str | None:
         """Return the id of an earlier save with the same key."""
-        # Only with entities, which sealed mode does not have.
-        return await self._inner.replayed(scope, draft)
+        language = "english"  # a state has no other
+        if isinstance(draft, FactDraft):
+            return await self._inner.replayed(scope, await self._draft(scope, draft, language))
+        return await self._inner.replayed(scope, await self._change(scope, draft, language))
 
     async def get(self, scope: FactScope, memory_id: str) -> Memory | None:
         """Return a fact."""

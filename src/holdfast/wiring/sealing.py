@@ -13,7 +13,9 @@ from holdfast.sealing.boards import SealedBoards
 from holdfast.sealing.channels import SealedChannels
 from holdfast.sealing.checkpoints import SealedCheckpoints
 from holdfast.sealing.cipher import check_cipher
+from holdfast.sealing.documents import SealedDocuments
 from holdfast.sealing.facts import SealedFacts
+from holdfast.sealing.graph import SealedGraph
 from holdfast.sealing.items import SealedItems
 from holdfast.sealing.log import SealedEpisodes, SealedTranscripts, SealedWake, Stored
 from holdfast.sealing.seal import Seal
@@ -31,8 +33,10 @@ LAYERS: Mapping[str, Layer] = {
     "short_term": SealedStates,
     "boards": SealedBoards,
     "checkpoints": SealedCheckpoints,
+    "graph": SealedGraph,
     "items": SealedItems,
     "long_term": SealedFacts,
+    "vectors": SealedDocuments,
 }
 """What seals the values of a contract; some others are sealed by ``seal_stores`` itself."""
 
@@ -106,7 +110,7 @@ def check_sealable(settings: Settings, *, has_keys: bool, embeds: bool) -> None:
 def is_refused(attribute: str) -> bool:
     """Return whether sealed mode refuses an attribute of ``State``, whose content it cannot seal.
 
-    >>> is_refused("graph"), is_refused("history")
+    >>> is_refused("tasks"), is_refused("history")
     (True, False)
     """
     return attribute not in SEALED | OPEN | {"memory"}
@@ -115,8 +119,8 @@ def is_refused(attribute: str) -> bool:
 def refused(attribute: str) -> NotSupportedError:
     """Return the error of an attribute that is not sealed yet.
 
-    >>> refused("graph").capability
-    'graph'
+    >>> refused("tasks").capability
+    'tasks'
     """
     sealed = ", ".join(sorted(SEALED - {"wakes"}))
     return NotSupportedError(
@@ -146,9 +150,6 @@ def seal_stores(stores: Stores, seal: Seal) -> Stores:
         store = getattr(stores, attribute)
         if store is not None:
             _add(store, layer, seal)
-    if stores.long_term is not None and seal.keys is not None:
-        # The graph is not sealed.
-        stores.long_term.drop_graph()
     if stores.history is not None:
         stores.history.add_layer(lambda inner: SealedTranscripts(inner, seal, *stored))
     make = stores.channel

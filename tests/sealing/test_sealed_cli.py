@@ -1,0 +1,54 @@
+"""The commands of operators: which keys are in use, and how they are changed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+import holdfast
+from holdfast import Settings
+from holdfast.cli.commands import app
+from tests.engines.postgres_database import empty_database
+
+OLD, NEW = "k1:" + "11" * 32, "k2:" + "22" * 32
+
+
+def test_doctor_shows_the_keys_and_rotate_kek_changes_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asyncio.run(_rotate(monkeypatch))
+
+
+async def _rotate(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with empty_database() as url:
+        settings = Settings(auto_migrate=True, seal="env:", keys=OLD)
+        async with holdfast.open(url, settings=settings) as state:
+            await state.short_term.set_state("s1", {"step": 1})
+        monkeypatch.delenv("STORAGE_TYPE", raising=False)
+        monkeypatch.setenv("DATABASE_URL", url)
+        assert "no: but 2 data keys by 'k1'; set HOLDFAST_SEAL" in await _doctor()
+        monkeypatch.setenv("HOLDFAST_SEAL", "env:")
+        monkeypatch.setenv("HOLDFAST_KEYS", f"{NEW},{OLD}")
+        assert "new data keys by 'k2'; 2 data keys by 'k1'" in await _doctor()
+        assert await _run("keys", "rotate-kek") == "rewrapped 2 data keys\n"
+        assert await _run("keys", "rotate-kek") == "rewrapped 0 data keys\n"
+        shown = await _doctor()
+        assert "2 data keys by 'k2'" in shown
+        assert "2222" not in shown
+        async with holdfast.open(url, settings=Settings(seal="env:", keys=NEW)) as state:
+            assert await state.short_term.get_state("s1") == {"step": 1}
+
+
+async def _doctor() -> str:
+    [found] = json.loads(await _run("doctor", "--json"))
+    return str(found["sealed"])
+
+
+async def _run(*args: str) -> str:
+    # The command has an event loop of its own.
+    found = await asyncio.to_thread(CliRunner().invoke, app, args)
+    assert found.exit_code == 0, found.output
+    return found.stdout
