@@ -24,21 +24,23 @@ ENGINES_ALL := $(ENGINES) tests.engines.owned:OwnedHarness \
 ENGINES_LONG := $(ENGINES_ALL) tests.engines.hybrid:FlushedHybridHarness tests.engines.hybrid:ColdHybridHarness \
 	tests.engines.hybrid:CommittedHybridHarness
 PYTEST := $(PY) -m pytest -n 3 --dist worksteal
+# Python compiles what is imported; to compile all that is installed takes longer.
+INSTALL := install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: setup run site test test-all test-rest test-adapters test-suites test-peers test-long check bench bench-publish lock docs clean
+.PHONY: setup run site test test-all test-rest test-frameworks test-adapters test-suites test-peers test-long check bench bench-publish lock docs clean
 
 $(STAMP): requirements/dev.txt pyproject.toml
 	@test -x $(PY) || python3 -m venv $(VENV)
-	$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
-	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(PY) -m pip $(INSTALL) --require-hashes -r requirements/dev.txt
+	$(PY) -m pip $(INSTALL) --no-deps --no-build-isolation -e .
 	@touch $@
 
 setup: $(STAMP)  ## make the virtual environment
 
 .venv-run/.installed: requirements/demo.txt pyproject.toml
 	@test -x .venv-run/bin/python || python3 -m venv .venv-run
-	.venv-run/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/demo.txt
-	.venv-run/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	.venv-run/bin/python -m pip $(INSTALL) --require-hashes -r requirements/demo.txt
+	.venv-run/bin/python -m pip $(INSTALL) --no-deps --no-build-isolation -e .
 	@touch $@
 
 run: $(RUN)/.installed  ## the demo: an agent that survives kill -9 (a tour of every contract: examples/tour.py)
@@ -47,26 +49,37 @@ run: $(RUN)/.installed  ## the demo: an agent that survives kill -9 (a tour of e
 test: $(STAMP)  ## every promise on the five main engines, in a few minutes
 	$(PYTEST) $(ENGINES:%=--engine %) --machine-steps=100 --fast
 
-test-all: $(STAMP) test-adapters test-peers  ## all tests: every engine, hostile input, faults, mutants, benchmarks, docs
+test-all: $(STAMP) test-frameworks  ## all tests: every engine, hostile input, faults, mutants, benchmarks, docs
 	$(PYTEST) $(ENGINES_ALL:%=--engine %)
 
-test-rest: $(STAMP) test-adapters test-peers  ## what `make test-all` runs beyond `make test`; both together are all tests
+test-rest: $(STAMP) test-frameworks  ## what `make test-all` runs beyond `make test`; both together are all tests
 	$(PYTEST) $(ENGINES_ALL:%=--engine %) $(ENGINES:%=--tested %)
 
-.venv-%/.installed: requirements/%.txt pyproject.toml
-	@test -x .venv-$*/bin/python || python3 -m venv .venv-$*
-	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/$*.txt
-	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+.venv-%/.installed: requirements/%.txt pyproject.toml | $(STAMP)
+	@test -x .venv-$*/bin/python || python3 -m venv --without-pip .venv-$*
+	$(PY) -m pip --python .venv-$*/bin/python $(INSTALL) --require-hashes -r requirements/$*.txt
+	$(PY) -m pip --python .venv-$*/bin/python $(INSTALL) --no-deps --no-build-isolation -e .
 	@touch $@
 
 build/suites/%/.fetched: requirements/%-suite.txt .venv-%/.installed
 	@rm -rf $(@D) && mkdir -p $(@D)
-	.venv-$*/bin/python -m pip download --quiet --disable-pip-version-check --require-hashes --no-deps --no-binary :all: --no-build-isolation -r requirements/$*-suite.txt -d $(@D)
+	$(PY) -m pip --python .venv-$*/bin/python download --quiet --disable-pip-version-check --require-hashes --no-deps --no-binary :all: --no-build-isolation -r requirements/$*-suite.txt -d $(@D)
 	tar xzf $(@D)/*.tar.gz -C $(@D) --strip-components 1 --wildcards '*/tests' '*/pyproject.toml'
 	@touch $@
 
-test-adapters: $(ADAPTERS:%=.venv-%/.installed) $(SUITES:%=build/suites/%/.fetched)  ## the adapters, each with its framework in an environment of its own
-	set -e; for one in $(ADAPTERS); do .venv-$$one/bin/python -m pytest tests/adapters/$$one; done
+test-frameworks: $(STAMP)  ## the adapters and their peers, two environments at a time
+	$(MAKE) -j 2 --output-sync $(ADAPTERS:%=test-adapter-%) test-peers
+
+test-adapters: $(STAMP)  ## the adapters, each with its framework in an environment of its own
+	$(MAKE) -j 2 --output-sync $(ADAPTERS:%=test-adapter-%)
+
+test-adapter-%: .venv-%/.installed
+	.venv-$*/bin/python -m pytest tests/adapters/$*
+
+$(SUITES:%=test-adapter-%): test-adapter-%: build/suites/%/.fetched
+
+# Not only steps on the way: an environment is made once.
+.PRECIOUS: .venv-%/.installed build/suites/%/.fetched
 
 test-peers: $(BENCH)/.installed  ## the adapters beside the frameworks' own stores, untimed
 	$(BENCH)/bin/python -m pytest tests/bench/test_adapter_peers.py
@@ -88,11 +101,11 @@ site: $(STAMP)  ## the documentation as a site, with its links checked: build/si
 	$(VENV)/bin/zensical build -f mkdocs.yml
 	PYTHONPATH=. $(PY) scripts/site_links.py build/site
 
-$(BENCH)/.installed: requirements/peers.txt pyproject.toml
-	@test -x $(BENCH)/bin/python || python3 -m venv $(BENCH)
+$(BENCH)/.installed: requirements/peers.txt pyproject.toml | $(STAMP)
+	@test -x $(BENCH)/bin/python || python3 -m venv --without-pip $(BENCH)
 	@# Also as constraints: pip 23.2 does not apply the pin of a package to its extras.
-	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/peers.txt -c requirements/peers.txt
-	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(PY) -m pip --python $(BENCH)/bin/python $(INSTALL) --require-hashes -r requirements/peers.txt -c requirements/peers.txt
+	$(PY) -m pip --python $(BENCH)/bin/python $(INSTALL) --no-deps --no-build-isolation -e .
 	@touch $@
 
 bench: $(BENCH)/.installed  ## every benchmark, beside the peers: build/bench/index.html (QUICK=1, DATA=folder)
