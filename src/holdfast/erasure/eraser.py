@@ -50,6 +50,7 @@ class Eraser:
         key: ReceiptKey | None = None,
         outlives: Sequence[str] = (),
         forget: Callable[[Sequence[int]], None] | None = None,
+        settle: Callable[[], Awaitable[object]] | None = None,
     ) -> None:
         self._storage = storage
         self._deletes = deletes
@@ -59,6 +60,7 @@ class Eraser:
         self._key = key
         self._outlives = outlives
         self._forget = forget
+        self._settle = settle
 
     async def count(self, scope: ErasureScope) -> Counts:
         """Return how many records of the scope each store has."""
@@ -74,6 +76,7 @@ class Eraser:
         draft = ErasureDraft(new_id(), scope, await self._count(scopes))
         record = await self._storage.begin(draft)
         hit("erase.after_begin")
+        settled = False
         for _ in range(PASSES):
             # First of all: without its key nothing sealed can be read, wherever its bytes are.
             numbers = await self._storage.shred(record.id, scope)
@@ -84,6 +87,11 @@ class Eraser:
                 await self._erase_scope(one, progress)
             hit("erase.after_pass")
             scopes = await self._scopes(scope)
+            if numbers and not settled and self._settle is not None:
+                # Another process may still write with a destroyed key; the next pass deletes that.
+                await self._settle()
+                settled = True
+                continue
             if not await self._count(scopes):
                 finished = await self._finish(record, scope, numbers)
                 return ErasureReport(finished.counts, finished.receipt)

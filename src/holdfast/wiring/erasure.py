@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from holdfast.erasure.eraser import Delete, Eraser
 from holdfast.erasure.receipts import ReceiptKey
+from holdfast.sealing.data_keys import KEPT_SECONDS
 from holdfast.spi.erasure import Key, Store
 from holdfast.values.checks import check_absent_id, check_id, check_unreserved
 from holdfast.values.erasure import ErasureScope
@@ -78,7 +80,15 @@ def eraser_of(connections: Connections, stores: Stores, tenant: str) -> Eraser:
         key=ReceiptKey(connections.receipt_key) if connections.receipt_key else None,
         outlives=_outlives(connections),
         forget=connections.seal(tenant).forget,
+        settle=_settle(connections),
     )
+
+
+def _settle(connections: Connections) -> Callable[[], Awaitable[object]] | None:
+    """Return what waits until no other process has a destroyed key; ``None`` if there is none."""
+    if all(one.engine == "inmemory" for one in connections.connected):
+        return None
+    return lambda: asyncio.sleep(KEPT_SECONDS)
 
 
 def _outlives(connections: Connections) -> Sequence[str]:
