@@ -14,12 +14,13 @@ from typing import Literal
 from playwright.async_api import Browser
 
 import holdfast
+from holdfast.studio import samples
 from holdfast.studio.demo_world import CONVERSATION, fill
 from holdfast.studio.server import StudioServer
 from tests.studio.chromium import chromium
 
 FOLDER = Path(__file__).parents[1] / "docs" / "pictures"
-IN_DOCS = ("takeover", "inbox", "tasks", "board", "recall", "health", "session")
+IN_DOCS = ("takeover", "inbox", "tasks", "board", "recall", "session", "health")
 _SHAPES: tuple[tuple[str, Literal["light", "dark"], int], ...] = (
     ("light", "light", 1280),
     ("dark", "dark", 1280),
@@ -44,12 +45,12 @@ def _screens(task: str, lost: int, failed: str) -> dict[str, str]:
         "facts": "/facts?agent=planner&superseded=on",
         "graph-list": "/graph",
         "graph": "/graph?q=launch&depth=2",
-        "health": "/health",
         "dead-letters": "/dead-letters",
         "keys": "/keys",
         "erase": "/erase",
         "erase-counted": "/erase?subject=ana",
         "not-found": "/tasks/none",
+        "health": "/health",
     }
 
 
@@ -75,6 +76,8 @@ async def main() -> None:
     """Fill a world, open its pages and keep a picture of each."""
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER
     folder.mkdir(parents=True, exist_ok=True)
+    # Charts have more than one point within the time that this takes.
+    samples.EVERY_SECONDS = 1.0
     async with chromium() as browser, holdfast.open("memory:") as state:
         task = await fill(state)
         events = await state.tasks.events(task)

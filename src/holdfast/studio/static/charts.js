@@ -26,8 +26,8 @@ class Chart extends HTMLElement {
     const colours = ["--blue", "--green", "--amber", "--violet"].map(ink);
     this.plot?.destroy();
     this.plot = new window.uPlot({
-      ...this.size(), legend: { show: false }, cursor: { show: false }, padding: [8, 8, 0, 0],
-      scales: { x: { range: (_, low, high) => [Math.min(low, high - 600), high] }, y: { range: (_, low, high) => [0, Math.max(high ?? 1, 1) * 1.1] } },
+      ...this.size(), legend: { show: false }, cursor: { show: false }, padding: [8, 22, 0, 0],
+      scales: { x: { range: (_, low, high) => [Math.min(low, high - 60), high] }, y: { range: (_, low, high) => [0, Math.max(high ?? 1, 1) * 1.1] } },
       axes: [axis, { ...axis, size: 58, values: (_, all) => all.map((one) => (Number.isInteger(one) || unit ? `${+one.toFixed(1)}${unit ? " " + unit : ""}` : "")) }],
       series: [{}, ...series.map((one, at) => ({ label: one.name, stroke: colours[at % 4], width: 1.6, points: { show: times.length < 3 } }))],
     }, [times, ...series.map((one) => one.values)], this);
