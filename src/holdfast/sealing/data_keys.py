@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from typing import Any
 
 from holdfast.spi.data_keys import DataKey, DataKeyStorage
 from holdfast.spi.key_provider import KeyProvider
@@ -37,6 +38,8 @@ class OpenKey:
     number: int
     subject: str
     secret: bytes = field(repr=False)
+    made: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    """Ciphers and keys that were made of the secret; they end with this object."""
 
     def derived(self, purpose: bytes) -> bytes:
         """Return a key for one purpose.
@@ -44,7 +47,11 @@ class OpenKey:
         >>> len(OpenKey(7, "ana", bytes(32)).derived(b"nonce"))
         32
         """
-        return blake2b(purpose, key=self.secret, digest_size=_KEY_BYTES).digest()
+        name = purpose.decode()
+        if name not in self.made:
+            found = blake2b(purpose, key=self.secret, digest_size=_KEY_BYTES).digest()
+            self.made[name] = found
+        return bytes(self.made[name])
 
 
 class DataKeys:

@@ -98,6 +98,8 @@ class SealedDocuments(VectorStorage):
     async def _open(self, collection: str, found: Sequence[D]) -> list[D]:
         values = [*(one.metadata for one in found), *(_box(one.content) for one in found)]
         opener = await self._seal.opener(*values)
+        if opener.is_plain:
+            return list(found)
         return [_opened(opener, collection, one) for one in found]
 
 

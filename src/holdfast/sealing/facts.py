@@ -156,6 +156,8 @@ class SealedFacts(LongTermStorage):
             one for each in found for one in (each.content, each.metadata, each.topic, each.source)
         )
         opener = await self._seal.opener(*values)
+        if opener.is_plain:
+            return [*found]
         return [_opened(opener, scope, one) for one in found]
 
 

@@ -14,6 +14,7 @@ from holdfast.spi.id_page import IdPage
 from holdfast.values.errors import NotSupportedError
 from holdfast.values.graph import Entity, Relationship, SubGraph
 from holdfast.values.owners import split_owned
+from holdfast.values.sealed import is_sealed
 
 
 class SealedGraph(GraphStorage):
@@ -61,6 +62,9 @@ class SealedGraph(GraphStorage):
     async def walk(self, walk: Walk) -> SubGraph:
         """Return the part of the graph that a walk reaches."""
         found = await self._inner.walk(walk)
+        plain = not any(is_sealed(one.properties) for one in found.entities)
+        if plain and not any(is_sealed(one.properties) for one in found.relationships):
+            return found
         return dataclasses.replace(
             found,
             entities=tuple(await self._entities(found.entities)),

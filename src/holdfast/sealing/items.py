@@ -32,6 +32,8 @@ class SealedItems(ItemStorage):
         """Return items in the order of their keys."""
         found = await self._inner.get(owner, keys, refresh=refresh)
         opener = await self._seal.opener(*(one.value for one in found if one is not None))
+        if opener.is_plain:
+            return found
         return [one and _opened(opener, owner, one) for one in found]
 
     async def put(self, owner: str, writes: Sequence[ItemWrite]) -> list[int]:
@@ -63,6 +65,8 @@ class SealedItems(ItemStorage):
             search = dataclasses.replace(search, wanted=wanted)
         found = await self._inner.search(owner, search)
         opener = await self._seal.opener(*(hit.item.value for hit in found))
+        if opener.is_plain:
+            return found
         return [dataclasses.replace(hit, item=_opened(opener, owner, hit.item)) for hit in found]
 
     async def list_namespaces(self, owner: str, query: NamespaceQuery) -> list[Namespace]:

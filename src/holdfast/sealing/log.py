@@ -28,7 +28,7 @@ from holdfast.values.explanations import Explanation
 from holdfast.values.filters import Filter
 from holdfast.values.identity import AgentId
 from holdfast.values.owners import split_owned
-from holdfast.values.sealed import WORDS
+from holdfast.values.sealed import WORDS, is_sealed
 from holdfast.values.states import ExpectedWrite, Patched
 from holdfast.values.wakes import Wake
 
@@ -119,13 +119,15 @@ class SealedTranscripts(Transcripts):
     async def read(self, key: TranscriptKey, page: TranscriptPage) -> Sequence[MessageRow]:
         """Return a page of messages."""
         rows = await self._inner.read(key, page)
-        opener = await self._seal.opener(*(row[0] for row in rows))
+        opener = await self._seal.opener(*(_text(row) for row in rows))
+        if opener.is_plain:
+            return rows
         return [_opened_row(opener, key.session, row) for row in rows]
 
     async def pop(self, key: TranscriptKey) -> MessageRow | None:
         """Remove the newest message and return it."""
         row = await self._inner.pop(key)
-        return row and _opened_row(await self._seal.opener(row[0]), key.session, row)
+        return row and _opened_row(await self._seal.opener(_text(row)), key.session, row)
 
     async def replace_tail(self, key: TranscriptKey, tail: Tail) -> int:
         """Replace the messages after a number."""
@@ -293,6 +295,8 @@ class SealedEpisodes(EpisodeStorage):
 
     async def _open_hits(self, hits: Iterable[Recalled]) -> list[Recalled]:
         found = list(hits)
+        if not any(is_sealed(hit.event.payload) for hit in found):
+            return found
         events = await self._open([hit.event for hit in found])
         return [
             dataclasses.replace(hit, event=event) for hit, event in zip(found, events, strict=True)
@@ -350,6 +354,8 @@ async def open_events(sealing: Seal, events: Sequence[Event]) -> list[Event]:
         events = await open_events(sealing, stored)
     """
     opener = await sealing.opener(*(one.payload for one in events))
+    if opener.is_plain:
+        return list(events)
     return [
         dataclasses.replace(
             one,
@@ -365,9 +371,14 @@ def _body(event_id: str) -> Place:
 
 
 def _opened_row(opener: Opener, session: str, row: MessageRow) -> MessageRow:
-    body, event_id, when, seq = row
-    text = body.decode() if isinstance(body, bytes) else body
-    return (opener.json_text(split_owned(session)[0], _body(event_id), text), event_id, when, seq)
+    _, event_id, when, seq = row
+    body = opener.json_text(split_owned(session)[0], _body(event_id), _text(row))
+    return (body, event_id, when, seq)
+
+
+def _text(row: MessageRow) -> str:
+    body = row[0]
+    return body.decode() if isinstance(body, bytes) else body
 
 
 def _readable(found: Explanation | None, lexemes: Mapping[str, str]) -> Explanation | None:

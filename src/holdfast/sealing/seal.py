@@ -8,12 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from holdfast.sealing.blind import Blind
-from holdfast.sealing.cipher import Box, Place, bound_to, seal
+from holdfast.sealing.cipher import Box, Place, bound_to, number_of_text, seal
 from holdfast.sealing.data_keys import INDEX, DataKeys, OpenKey
 from holdfast.values.checkpoints import TypedBytes
 from holdfast.values.codec import decode_json, encode_json
 from holdfast.values.errors import NotSupportedError, SealedError
 from holdfast.values.sealed import SEALED, SEALED_TEXT, check_unsealed, is_sealed
+
+_BEGIN = f'{{"{SEALED}":"'
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -58,6 +60,8 @@ class Opener:
     def __init__(self, tenant: str, keys: Mapping[int, OpenKey]) -> None:
         self._tenant = tenant
         self._keys = keys
+        self.is_plain = not keys
+        """Whether nothing is sealed, so that values can stay as they are."""
 
     def bytes(self, subject: str, place: Place, box: Box) -> bytes:
         """Open bytes. Their key must be the subject's, or that of what belongs to nobody."""
@@ -76,10 +80,10 @@ class Opener:
 
     def json_text(self, subject: str, place: Place, text: str) -> str:
         """Open a JSON text; a plain one stays as it is."""
-        value = sealed_object(text)
-        if value is None:
+        box = sealed_box(text)
+        if box is None:
             return text
-        return self.bytes(subject, place, Box.of_text(value[SEALED])).decode()
+        return self.bytes(subject, place, Box.of_text(box)).decode()
 
     def text(self, subject: str, place: Place, text: str) -> str:
         """Open a text; a plain one stays as it is."""
@@ -175,30 +179,32 @@ class Seal:
             )
 
 
-def sealed_object(text: str | bytes) -> dict[str, Any] | None:
-    """Return a JSON text decoded if it is a sealed object, else ``None``.
+def sealed_box(text: str) -> str | None:
+    """Return the box of a sealed object from its JSON text; ``None`` if it is not sealed.
 
-    >>> sealed_object('{"step":1}')
+    >>> sealed_box('{"holdfast.sealed":"AQ==","words":[]}'), sealed_box('{"step":1}')
+    ('AQ==', None)
     """
-    found = text.decode() if isinstance(text, bytes) else text
-    if f'"{SEALED}":' not in found:
+    if text.startswith(_BEGIN):
+        return text[len(_BEGIN) : text.index('"', len(_BEGIN))]
+    if SEALED not in text:
         return None
-    value = decode_json(found)
-    return dict(value) if is_sealed(value) else None
+    value = decode_json(text)
+    return str(value[SEALED]) if is_sealed(value) else None
 
 
 def _numbers(values: Iterable[Any]) -> Iterable[int]:
     for value in values:
-        if isinstance(value, TypedBytes):
-            if value.kind == SEALED:
-                yield Box.of(value.data).number
-        elif is_sealed(value):
-            yield Box.of_text(value[SEALED]).number
-        elif isinstance(value, str | bytes):
-            if isinstance(value, str) and value.startswith(SEALED_TEXT):
-                yield _text_box(value).number
-            elif (found := sealed_object(value)) is not None:
-                yield Box.of_text(found[SEALED]).number
+        if isinstance(value, dict):
+            if SEALED in value:
+                yield number_of_text(str(value[SEALED]))
+        elif isinstance(value, str):
+            if value.startswith(SEALED_TEXT):
+                yield number_of_text(value[len(SEALED_TEXT) :].partition(" ")[0])
+            elif SEALED in value and (box := sealed_box(value)) is not None:
+                yield number_of_text(box)
+        elif isinstance(value, TypedBytes) and value.kind == SEALED:
+            yield Box.of(value.data).number
 
 
 def _text_box(text: str) -> Box:

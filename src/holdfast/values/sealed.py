@@ -24,13 +24,13 @@ WORDS = "words"
 _KEY = f'"{SEALED}":'
 
 
-def is_sealed(value: Any) -> TypeGuard[Mapping[str, Any]]:
+def is_sealed(value: Any) -> TypeGuard[dict[str, Any]]:
     """Return whether a decoded JSON value is sealed.
 
     >>> is_sealed({"holdfast.sealed": "AQ"}), is_sealed({"step": 1})
     (True, False)
     """
-    return isinstance(value, Mapping) and SEALED in value
+    return isinstance(value, dict) and SEALED in value
 
 
 def check_unsealed(field: str, text: str) -> str:
