@@ -41,7 +41,7 @@ ACROSS = {
     "blob": {"purge"},
     "channel": {"echo", "notice_key", "purge"},
     "checkpoints": {"purge"},
-    "durable_log": {"overtaken", "release", "unsettled"},
+    "durable_log": {"behind", "release", "unsettled"},
     "embedding_queue": {"tenants_waiting"},
     "engine": {"ping", "settings"},
     "episodes": {"purge_sessions"},

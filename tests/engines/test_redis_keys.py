@@ -40,7 +40,7 @@ def test_sessions_spread_over_the_shards() -> None:
 
 def test_all_keys_of_a_session_carry_one_tag() -> None:
     keys = SessionKeys.of("acme", "{s00}", 16)
-    own = (keys.state, keys.index, keys.transcript("{y}"), keys.aside)
+    own = (keys.state, keys.index, keys.transcript("{y}"), keys.last_fallback)
     shared = (keys.common.dirty, keys.common.versions)
     hot = HotKeys.of("acme", "{s00}", 16)
     flushed = (hot.log, hot.meta, hot.window, hot.late, hot.lock, hot.event("{x}"))

@@ -1,4 +1,4 @@
-"""Damaged values in Redis: Postgres takes their place, they are kept aside, and nothing stops."""
+"""Damaged values in Redis: Postgres takes their place, they are quarantined, and nothing stops."""
 
 from __future__ import annotations
 

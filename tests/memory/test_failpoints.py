@@ -352,7 +352,7 @@ async def test_a_write_to_an_evicted_state_that_dies_leaves_it_as_it_was(
     "name",
     ["state_fallback.after_write", "state_fallback.after_read", "state_fallback.after_merge"],
 )
-async def test_a_write_to_a_state_that_was_put_aside_is_done_once_whoever_dies(
+async def test_a_fallback_write_of_a_state_is_merged_once_whoever_dies(
     hybrid: HybridHarness, name: str
 ) -> None:
     states = hybrid.store("short_term")

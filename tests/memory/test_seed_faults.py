@@ -142,7 +142,7 @@ async def test_8_without_redis_writes_go_to_postgres_and_are_counted(
     assert await gaps(hybrid) == 0
 
 
-async def test_8b_a_corrupt_value_is_put_aside_and_never_vanishes(hybrid: HybridHarness) -> None:
+async def test_8b_a_corrupt_value_is_quarantined_and_never_vanishes(hybrid: HybridHarness) -> None:
     store = hybrid.store("episodes")
     await store.append([event("before")])
     tenant = hybrid._prefix + "default"

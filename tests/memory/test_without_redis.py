@@ -32,7 +32,7 @@ def redis_down(hybrid: HybridHarness) -> Iterator[None]:
 
 
 async def waiting(hybrid: HybridHarness) -> int:
-    """How many states have something aside, of this test's tenants."""
+    """How many states have fallback writes, of this test's tenants."""
     found = await hybrid.fallback_writes.waiting(limit=1000)
     return sum(tenant.startswith(hybrid._prefix) for tenant, _ in found)
 
@@ -113,7 +113,9 @@ async def test_a_window_runs_on_while_redis_is_away(hybrid: HybridHarness) -> No
     assert (anew.state, anew.expires_at) == ({"b": 2}, None)
 
 
-async def test_another_process_does_what_a_dead_one_has_put_aside(hybrid: HybridHarness) -> None:
+async def test_another_process_merges_the_fallback_writes_of_a_dead_one(
+    hybrid: HybridHarness,
+) -> None:
     states = hybrid.store("short_term")
     with redis_down(hybrid):
         await states.update_state("s1", {"a": 1})
@@ -123,7 +125,7 @@ async def test_another_process_does_what_a_dead_one_has_put_aside(hybrid: Hybrid
     assert await waiting(hybrid) == 0
 
 
-async def test_a_write_that_expects_a_version_is_refused_and_not_put_aside(
+async def test_a_write_that_expects_a_version_is_refused_and_has_no_fallback(
     hybrid: HybridHarness,
 ) -> None:
     states = hybrid.store("short_term")
@@ -174,7 +176,7 @@ async def test_with_both_stores_away_a_write_is_refused(
         await states.update_state("s1", {"a": 1})
 
 
-async def test_a_session_with_nothing_but_a_state_put_aside_is_known(
+async def test_a_session_with_nothing_but_a_fallback_write_is_known(
     hybrid: HybridHarness,
 ) -> None:
     states, memory = hybrid.store("short_term"), hybrid.memory("ana", session_id="s1")
@@ -243,7 +245,7 @@ async def test_a_conditional_write_without_an_answer_says_that_it_may_be_done(
         await states.update_state("s1", {"a": 1}, expected_version=0)
 
 
-async def test_what_was_put_aside_and_done_does_not_hide_what_was_written_after_it(
+async def test_a_merged_fallback_write_does_not_hide_what_was_written_after_it(
     hybrid: HybridHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     states = hybrid.store("short_term")
@@ -269,7 +271,7 @@ async def test_what_was_put_aside_and_done_does_not_hide_what_was_written_after_
     assert await hybrid.store("short_term").get_state("s1") == {"count": 2}
 
 
-async def test_what_is_put_aside_while_something_else_is_done_is_not_forgotten(
+async def test_a_fallback_write_during_a_merge_is_not_forgotten(
     hybrid: HybridHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     states = hybrid.store("short_term")
@@ -289,7 +291,7 @@ async def test_what_is_put_aside_while_something_else_is_done_is_not_forgotten(
     assert await states.get_state("s1") == {"count": 2}
 
 
-async def test_what_was_put_aside_never_takes_the_place_of_a_state_that_redis_loses_again(
+async def test_a_fallback_write_never_replaces_a_state_that_redis_loses_again(
     hybrid: HybridHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     states = hybrid.store("short_term")

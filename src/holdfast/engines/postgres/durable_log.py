@@ -43,7 +43,7 @@ class PostgresDurableLog(DurableLog):
         there = (known.epoch, known.seq, known.grant_version) if known else (None, None, None)
         # Safe to repeat: a grant has no numbers until the hot log has it.
         row = await self._engine.fetchrow(
-            _SQL["warm"], self._tenant, session, agent, *there, safe=True
+            _SQL["load"], self._tenant, session, agent, *there, safe=True
         )
         if row is None:
             return None

@@ -56,13 +56,13 @@ class PostgresDurableQueue(DurableQueue):
     async def unload(self, tenant: str, session: str, *, grant_version: int) -> bool:
         """Revoke the grant of an idle session, unless there is a newer one. Return whether."""
         unloaded: bool = await self._engine.fetchval(
-            _SQL["cool"], tenant, session, grant_version, safe=True
+            _SQL["unload"], tenant, session, grant_version, safe=True
         )
         return unloaded
 
     async def behind(self, *, limit: int) -> list[tuple[str, str, int]]:
         """Return sessions in which the hot log is behind the durable log."""
-        rows = await self._engine.fetch_across(_SQL["overtaken"], limit, safe=True)
+        rows = await self._engine.fetch_across(_SQL["behind"], limit, safe=True)
         return [(tenant, session, epoch) for tenant, session, epoch in rows]
 
     async def unsettled(self, writer: str) -> list[tuple[str, str]]:
@@ -207,16 +207,16 @@ def _is_taken(error: BaseException) -> bool:
     return _state(error) == "23505" and getattr(error, "constraint_name", "") == "events_pkey"
 
 
-def _runs(turns: Sequence[Turn], told: Callable[[Turn], bool]) -> Iterator[tuple[bool, list[Turn]]]:
-    """Yield runs of turns with the same ``told``, in order; its result may change meanwhile."""
+def _runs(turns: Sequence[Turn], key: Callable[[Turn], bool]) -> Iterator[tuple[bool, list[Turn]]]:
+    """Yield runs of turns with the same ``key``, in order; its result may change meanwhile."""
     part: list[Turn] = []
     for turn in turns:
-        if part and told(turn) is not told(part[0]):
-            yield told(part[0]), part
+        if part and key(turn) is not key(part[0]):
+            yield key(part[0]), part
             part = []
         part.append(turn)
     if part:
-        yield told(part[0]), part
+        yield key(part[0]), part
 
 
 def _body(turn: Turn) -> tuple[Any, ...]:

@@ -128,7 +128,7 @@ class SessionKeys:
     messages: str
     """The prefix of the keys of its transcripts."""
 
-    aside: str
+    last_fallback: str
 
     @classmethod
     def of(cls, tenant: str, session: str, shards: int) -> SessionKeys:

@@ -146,7 +146,13 @@ class RedisStates(HotStates):
         pairs = [part for key, text in write.values.items() for part in (_MARK + key, text)]
         answer = await self._run(
             "state_merge",
-            (keys.state, keys.common.versions, keys.common.dirty, keys.common.work, keys.aside),
+            (
+                keys.state,
+                keys.common.versions,
+                keys.common.dirty,
+                keys.common.work,
+                keys.last_fallback,
+            ),
             (
                 *(fallback.stamp, int(write.fresh), int(fallback.cleared), int(write.gone)),
                 "" if write.ttl_seconds is None else duration(write.ttl_seconds),

@@ -1,4 +1,4 @@
--- name: warm
+-- name: load
 -- Let Redis number a session: $3 agent or NULL, $4 to $6 what Redis knows, or NULL.
 SELECT * FROM holdfast.warm_session($1, $2, $3, $4, $5, $6);
 
@@ -128,7 +128,7 @@ SELECT * FROM holdfast.flush_turns($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 -- Put a turn among the dead letters: $2 its id there.
 SELECT holdfast.bury_turn($1, $2, $3, $4, $5, $6, $7, $8);
 
--- name: cool
+-- name: unload
 -- Take back the numbering of a session that rests.
 SELECT holdfast.cool_session($1, $2, $3);
 
@@ -136,7 +136,7 @@ SELECT holdfast.cool_session($1, $2, $3);
 -- Store a turn behind all that was ever numbered in its session, whose numbering is taken back.
 SELECT epoch FROM holdfast.store_event($1, $2, $3, $4, $5, $6, $7, $8, $9);
 
--- name: overtaken
+-- name: behind
 -- Sessions whose numbering was taken back from Redis and has not been granted to it again: $1 limit.
 SELECT * FROM holdfast.sessions_overtaken($1);
 
