@@ -118,7 +118,7 @@ def test_chaos_ends_with_1_and_names_the_invariant_that_is_broken(
 
     verdict = Verdict(
         7,
-        broken=found.told(),
+        broken=found.texts(),
         unproved=["no worker died"],
         not_done={"fill valkey": "this process may not mount a tmpfs"},
         tasks=TaskCounts(acknowledged=40, zombie_writes_accepted=1),

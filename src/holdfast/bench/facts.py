@@ -74,8 +74,8 @@ def _servers() -> dict[str, str]:
         postgres = program("postgres")
         found["postgres"] = _number([str(postgres), "--version"])
         [control] = (postgres.parents[1] / "share").rglob("vector.control")
-        told = re.search(r"default_version = '([^']+)'", control.read_text())
-        found["pgvector"] = told[1] if told else ""
+        match = re.search(r"default_version = '([^']+)'", control.read_text())
+        found["pgvector"] = match[1] if match else ""
     except (MissingExtraError, ValueError):
         # If the user measures their own server, no Postgres wheel is installed.
         pass
@@ -87,16 +87,16 @@ def _servers() -> dict[str, str]:
 
 
 def _number(command: list[str]) -> str:
-    told = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - of a wheel
-    number = re.search(r"\d+(\.\d+)+", told.stdout)
+    done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - of a wheel
+    number = re.search(r"\d+(\.\d+)+", done.stdout)
     return number[0] if number else ""
 
 
 def _cpu() -> str:
     try:
-        told = re.search(
+        match = re.search(
             r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE
         )
     except OSError:
-        told = None
-    return told[1].strip() if told else platform.processor() or "unknown"
+        match = None
+    return match[1].strip() if match else platform.processor() or "unknown"

@@ -28,9 +28,9 @@ class Row:
         """For programs, with the slope of the medians."""
         sizes = [point["size"] for point in self.points]
         middle = [point["p50_us"] for point in self.points]
-        told = {"grows": self.grows, "wiring": self.wiring, "operation": self.operation}
+        row = {"grows": self.grows, "wiring": self.wiring, "operation": self.operation}
         steep = slope(sizes, middle) if len(sizes) > 1 else None
-        return told | {"points": self.points, "slope": steep}
+        return row | {"points": self.points, "slope": steep}
 
 
 @dataclass(slots=True)

@@ -128,12 +128,12 @@ class Report:
             name = "p95 of a paced hot read, hybrid against Postgres only"
             found[name] = _at_most(ratio, HOT_BAR)
         for contestant in ("postgres only", "hybrid"):
-            told = self.answers[contestant].to_json() if contestant in self.answers else {}
-            if told:
+            answer = self.answers[contestant].to_json() if contestant in self.answers else {}
+            if answer:
                 name = f"fidelity@{K}, {contestant}"
-                found[name] = _at_least(told["fidelity_5"], FIDELITY_BAR)
+                found[name] = _at_least(answer["fidelity_5"], FIDELITY_BAR)
                 name = f"rows of the {K} that were asked for, at least, {contestant}"
-                found[name] = _at_least(told["rows_least"], K)
+                found[name] = _at_least(answer["rows_least"], K)
         return found
 
     def to_json(self) -> dict[str, Any]:

@@ -44,10 +44,10 @@ def drawn(name: str, facts: Facts) -> bytes:
     _DRAWERS[name](figure, facts)
     full, small = io.BytesIO(), io.BytesIO()
     figure.savefig(full, format="png", dpi=72)
-    told = PngImagePlugin.PngInfo()
-    told.add_text(SOURCE, digest(facts))
+    info = PngImagePlugin.PngInfo()
+    info.add_text(SOURCE, digest(facts))
     # A chart has few colours, and a picture with few colours is a third of the size.
-    Image.open(full).convert("RGB").quantize(64).save(small, "PNG", optimize=True, pnginfo=told)
+    Image.open(full).convert("RGB").quantize(64).save(small, "PNG", optimize=True, pnginfo=info)
     return small.getvalue()
 
 

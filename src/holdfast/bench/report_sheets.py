@@ -101,8 +101,8 @@ def _stores(facts: Facts) -> Iterable[Sheet]:
         [one["name"], f"{one['p50_us']:,.0f} µs", f"{one['p95_us']:,.0f} µs"]
         for one in memory.get("operations", [])
     ]
-    told = [f"`import holdfast` takes {memory['import_seconds']:g} s."] if memory else []
-    yield Sheet("In memory", ("call", "p50", "p95"), rows, told + _missing(facts))
+    notes = [f"`import holdfast` takes {memory['import_seconds']:g} s."] if memory else []
+    yield Sheet("In memory", ("call", "p50", "p95"), rows, notes + _missing(facts))
 
 
 def _of_postgres(facts: Facts) -> list[str]:

@@ -140,10 +140,10 @@ async def peers(progress: Progress, options: Options) -> Found:
     data = f" --data {options.data.name}" if options.data else ""
     found = facts(f"holdfast bench peers{data}{options.also}")
     report = await contest.run(progress, quick=options.quick, data=options.data)
-    told: Found = report.to_json()
+    measured: Found = report.to_json()
     # How the suite ran its Valkey is more than a version.
-    told["versions"]["valkey as it ran"] = told["versions"].pop("valkey", "")
-    return found | told | {"versions": told["versions"] | found["versions"]}
+    measured["versions"]["valkey as it ran"] = measured["versions"].pop("valkey", "")
+    return found | measured | {"versions": measured["versions"] | found["versions"]}
 
 
 async def growth(progress: Progress, options: Options) -> Found:
@@ -178,7 +178,7 @@ SUITES: dict[str, Callable[[Progress, Options], Coroutine[Any, Any, Found]]] = {
     "peers": peers,
     "growth": growth,
 }
-"""By name, in the order in which they are run and told."""
+"""By name, in the order in which they are run and reported."""
 
 DEFAULT = ("stores", "tasks", "hybrid", "recall", "peers")
 """What ``holdfast bench all`` runs."""
@@ -238,6 +238,6 @@ async def run_all(
         try:
             found[name] = await measured(name, started(name), replace(options, data=data))
         except HoldfastError as error:
-            # The others are worth having, and the reason is told.
+            # The others are worth having, and the reason is reported.
             failed.append({"name": name, "why": str(error)})
     return found, missing, failed

@@ -216,9 +216,9 @@ class Processes:
                 env=self._environment,
             )
         assert child.stdin is not None, "its standard input is a pipe"
-        with contextlib.suppress(BrokenPipeError), child.stdin as told:
+        with contextlib.suppress(BrokenPipeError), child.stdin as stdin:
             job = dataclasses.replace(self._job, slot=slot, pace_seconds=self._paces[role])
-            told.write(job.to_text().encode())
+            stdin.write(job.to_text().encode())
         started = _Process(role, slot, child)
         self._processes.append(started)
         return started

@@ -164,7 +164,7 @@ class ChaosRun:
                 while faults and faults[0].at_seconds <= passed:
                     begun_faults.append(group.create_task(self._do(faults.popleft(), staff)))
                 staff.keep()
-                self._progress(self._told(), min(1.0, passed / self._plan.seconds))
+                self._progress(self._summary(), min(1.0, passed / self._plan.seconds))
                 await asyncio.sleep(LOOK_SECONDS)
                 passed = time.monotonic() - begun
 
@@ -191,7 +191,7 @@ class ChaosRun:
         limit = time.monotonic() + self._plan.limit_seconds
         while not waiting.done():
             staff.keep()
-            self._progress(self._told(), 1.0)
+            self._progress(self._summary(), 1.0)
             if time.monotonic() > limit:
                 waiting.cancel()
                 self._overdue()
@@ -253,10 +253,10 @@ class ChaosRun:
             if not memory.counts.acknowledged:
                 verdict.unproved.append("no event was recorded")
         verdict.recovery_seconds = {name: Times.of(times) for name, times in recoveries.items()}
-        verdict.broken = self._findings.told()
+        verdict.broken = self._findings.texts()
         verdict.seconds = round(seconds, 1)
 
-    def _told(self) -> str:
+    def _summary(self) -> str:
         words = [f"{sum(self._done.values())} of {len(self._plan.faults)} faults"]
         if self._tasks is not None:
             words.append(f"{self._tasks.counts.acknowledged} tasks submitted")

@@ -34,7 +34,7 @@ class Findings:
 
     >>> findings = Findings()
     >>> findings.add("P1", "event e7 of s3 is gone")
-    >>> findings.told()
+    >>> findings.texts()
     ['P1 an acknowledged write is durable: event e7 of s3 is gone']
     """
 
@@ -48,7 +48,7 @@ class Findings:
         """Return the violated invariants."""
         return sorted(self._seen)
 
-    def told(self) -> list[str]:
+    def texts(self) -> list[str]:
         """Return a line for each violated invariant."""
         lines = []
         for name in self.named():

@@ -46,8 +46,10 @@ def export(
 
     async def work() -> ArchiveReport:
         async with open_shared(tenant) as state:
-            with _bar() as told:
-                return await state.ops.archives.export(folder, without=without or (), progress=told)
+            with _bar() as advance:
+                return await state.ops.archives.export(
+                    folder, without=without or (), progress=advance
+                )
 
     _show(asyncio.run(work()), f"exported to {folder}", as_json=as_json)
 
@@ -74,8 +76,8 @@ def import_(
 
     async def work() -> ArchiveReport:
         async with open_shared(tenant) as state:
-            with _bar() as told:
-                return await state.ops.archives.load(folder, rename=rename, progress=told)
+            with _bar() as advance:
+                return await state.ops.archives.load(folder, rename=rename, progress=advance)
 
     _show(asyncio.run(work()), f"imported from {folder}", as_json=as_json)
 
@@ -105,8 +107,10 @@ def copy(
             open_state(source, tenant=tenant or None, background=False) as state,
             open_state(target, tenant=tenant or None, background=False) as other,
         ):
-            with _bar() as told:
-                return await state.ops.archives.copy_to(other, without=without or (), progress=told)
+            with _bar() as advance:
+                return await state.ops.archives.copy_to(
+                    other, without=without or (), progress=advance
+                )
 
     _show(asyncio.run(work()), "copied", as_json=as_json)
 
@@ -123,7 +127,7 @@ def _bar() -> Iterator[Callable[[Done], None]]:
     ) as progress:
         bar = progress.add_task("", total=None)
 
-        def told(done: Done) -> None:
+        def advance(done: Done) -> None:
             progress.update(
                 bar,
                 description=f"{done.phase} {done.kind}",
@@ -131,7 +135,7 @@ def _bar() -> Iterator[Callable[[Done], None]]:
                 total=done.total or None,
             )
 
-        yield told
+        yield advance
 
 
 def _show(report: ArchiveReport, what: str, *, as_json: bool) -> None:

@@ -179,8 +179,8 @@ class Play:
         return done
 
     def _count(self, what: str) -> Counter[str]:
-        told = [line.split(" ") for line in self._stage.noted()]
-        return Counter(words[1] for words in told if words[0] == what)
+        notes = [line.split(" ") for line in self._stage.noted()]
+        return Counter(words[1] for words in notes if words[0] == what)
 
     def _verdict(self, done: dict[str, Any]) -> dict[str, Any]:
         stage = self._stage

@@ -151,14 +151,14 @@ async def _run_to_the_end(
 ) -> tuple[int, str, EmbeddingStatus]:
     """Embed until nothing waits. Returns the count of events, the last error, and what is left."""
     end = time.monotonic() + wait_seconds
-    total, told = 0, False
+    total, warned = 0, False
     while True:
         done, problem = await worker.drain(progress)
         total += done
         left = await queue.status()
         if problem or not left.waiting or time.monotonic() >= end:
             return total, problem, left
-        if not told:
+        if not warned:
             _err.print(f"waiting for {left.waiting:,} events that other workers have taken")
-            told = True
+            warned = True
         await asyncio.sleep(WAIT_POLL_SECONDS)

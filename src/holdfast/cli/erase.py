@@ -85,12 +85,12 @@ def run(
             with _err.status("erasing") as status:
                 total = 0
 
-                def told(store: str, count: int) -> None:
+                def advance(store: str, count: int) -> None:
                     nonlocal total
                     total += count
                     status.update(f"erasing: {total} records, now {store}")
 
-                return await erase(progress=told)
+                return await erase(progress=advance)
 
     report = asyncio.run(work())
     if not as_json:

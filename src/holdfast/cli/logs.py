@@ -46,11 +46,11 @@ class PlainLines(logging.Formatter):
         """Return a record as a line; a traceback follows on separate lines."""
         text = record.getMessage()
         words = {word.strip(":,") for word in text.split()}
-        told = "".join(
+        fields = "".join(
             f" {name}={value}" for name, value in _facts(record).items() if str(value) not in words
         )
         when = datetime.fromtimestamp(record.created, UTC).astimezone().strftime("%H:%M:%S")
-        line = f"{when} {record.levelname.lower():7} {text}{told and ' '}{told}"
+        line = f"{when} {record.levelname.lower():7} {text}{fields and ' '}{fields}"
         if record.exc_info:
             line += "\n" + self.formatException(record.exc_info)
         return line

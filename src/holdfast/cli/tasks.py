@@ -239,7 +239,7 @@ def answer(
         tenant,
         lambda ledger, found: ledger.respond(found, ChatMessage.user(text), owner=ANY_OWNER, by=by),
         as_json=as_json,
-        told=_answered,
+        describe=_answered,
     )
 
 

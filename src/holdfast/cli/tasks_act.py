@@ -26,14 +26,14 @@ def act_on(
     do: Callable[[TaskLedger, str], Awaitable[TaskRecord]],
     *,
     as_json: bool,
-    told: Callable[[TaskRecord], str] | None = None,
+    describe: Callable[[TaskRecord], str] | None = None,
 ) -> None:
     """Act on the task of an id, given in full or in part, and print it."""
 
     async def found(ledger: TaskLedger) -> TaskRecord:
         return await do(ledger, await full_id(ledger, task_id))
 
-    act(tenant, found, as_json=as_json, told=told)
+    act(tenant, found, as_json=as_json, describe=describe)
 
 
 def act(
@@ -42,7 +42,7 @@ def act(
     *,
     as_json: bool,
     more: str = "",
-    told: Callable[[TaskRecord], str] | None = None,
+    describe: Callable[[TaskRecord], str] | None = None,
 ) -> None:
     """Act on the ledger of a tenant, and print the task that comes of it."""
 
@@ -54,8 +54,8 @@ def act(
     if as_json:
         typer.echo(json.dumps(jsonable(task)))
         return
-    if told is not None:
-        typer.echo(told(task))
+    if describe is not None:
+        typer.echo(describe(task))
         return
     requested = [
         f"{what} requested"

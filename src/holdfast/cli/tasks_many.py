@@ -298,8 +298,8 @@ def _do(
         return
     for task_id in done.new_task_ids or done.task_ids:
         typer.echo(task_id)
-    told = f"would {what}" if done.dry_run else what
-    typer.echo(f"{told}: {done.matched} tasks" + (", and there are more" if done.more else ""))
+    verb = f"would {what}" if done.dry_run else what
+    typer.echo(f"{verb}: {done.matched} tasks" + (", and there are more" if done.more else ""))
 
 
 def _confirm(what: str, *, yes: bool) -> None:

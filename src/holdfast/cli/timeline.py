@@ -78,13 +78,13 @@ def line_of(event: TaskEvent) -> Line:
         async for event in ledger.follow(task.id):
             print(line_of(event).detail)
     """
-    kind, detail = _told(event.body)
+    kind, detail = _described(event.body)
     if event.by_name:
         detail = f"{detail} [dim]by {escape(event.by_name)}[/]"
     return Line(str(event.seq), event.at, kind, detail)
 
 
-def _told(body: EventBody) -> tuple[str, str]:
+def _described(body: EventBody) -> tuple[str, str]:
     match body:
         case Transition():
             return "state", _moved(body)
@@ -202,13 +202,13 @@ def _artifact(artifact: Artifact, *, ended: bool) -> str:
 
 def _moved(move: Transition) -> str:
     origin = f"{state_mark(move.from_state)} → " if move.from_state else ""
-    told = [f"by {move.by}"]
+    details = [f"by {move.by}"]
     if move.to_state is TaskState.WORKING:
-        told = [f"attempt {move.attempt}", f"fence {move.fence}", f"by {escape(move.worker)}"]
+        details = [f"attempt {move.attempt}", f"fence {move.fence}", f"by {escape(move.worker)}"]
     if move.run_after:
-        told.append(f"not before {clock(move.run_after)[11:]}")
+        details.append(f"not before {clock(move.run_after)[11:]}")
     note = f"\n{escape(short(_reason(move.note), REASON))}" if move.note else ""
-    return f"{origin}{state_mark(move.to_state)} [dim]{', '.join(told)}[/]{note}"
+    return f"{origin}{state_mark(move.to_state)} [dim]{', '.join(details)}[/]{note}"
 
 
 def _step(step: StepRecord) -> str:
@@ -225,5 +225,5 @@ def _step(step: StepRecord) -> str:
 
 def _reason(note: str) -> str:
     """Return the last line of a traceback, which is the error, without Holdfast's module names."""
-    told = note.strip().splitlines()
-    return re.sub(r"^holdfast\.[\w.]+\.", "", told[-1].strip()) if told else ""
+    lines = note.strip().splitlines()
+    return re.sub(r"^holdfast\.[\w.]+\.", "", lines[-1].strip()) if lines else ""

@@ -20,7 +20,7 @@ Delete: TypeAlias = Callable[[Key], Awaitable[object]]
 """Deletes one record; deleting it again does nothing."""
 
 Progress: TypeAlias = Callable[[str, int], None]
-"""Is told the store, and how many of its records were deleted since the last call."""
+"""Called with a store, and with how many of its records were deleted since the last call."""
 
 BATCH = 200
 AT_ONCE = 4

@@ -71,7 +71,7 @@ def answers(
                     _check(params, context, call, writes=writes)
                     return await method(self, params, call)
                 except Exception as error:
-                    raise _told(call, error, params) from error
+                    raise _a2a_error(call, error, params) from error
 
         return wrapped
 
@@ -110,10 +110,10 @@ def streams(
                             yield event
                     _check_key(call)
             except Exception as error:
-                told = _told(call, error, params)
+                answered = _a2a_error(call, error, params)
                 if not (begun and call.over_http):
-                    raise told from error
-                call.failed = told
+                    raise answered from error
+                call.failed = answered
 
         return wrapped
 
@@ -162,9 +162,9 @@ async def _room(handler: Counted, call: Call) -> AsyncIterator[None]:
             handler.metrics.streams.set(handler.streams)
 
 
-def _told(call: Call, error: Exception, params: object) -> A2AError:
+def _a2a_error(call: Call, error: Exception, params: object) -> A2AError:
     if isinstance(error, InvalidInputError):
         name = wire_name(error.field, params, json_names=call.over_http)
         error = InvalidInputError(name, str(error).removeprefix(f"{error.field}: "))
-    told, call.hint = to_a2a(error)
-    return told
+    answered, call.hint = to_a2a(error)
+    return answered

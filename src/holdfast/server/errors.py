@@ -100,14 +100,14 @@ def to_a2a(error: Exception) -> tuple[A2AError, Hint | None]:
     if isinstance(error, TooManyRequestsError):
         wait = error.retry_after_seconds
         data = {"retryAfterSeconds": wait}
-        told = InternalError(message=str(error), data=data)
-        return told, Hint(429, {"Retry-After": f"{math.ceil(wait)}"})
+        answer = InternalError(message=str(error), data=data)
+        return answer, Hint(429, {"Retry-After": f"{math.ceil(wait)}"})
     if isinstance(error, (BackPressureError, UnavailableError, TimedOutError)):
         wait = getattr(error, "retry_after_seconds", RETRY_SECONDS)
         _log.warning("a request could not be served for now: %s", error)
         data = {"retryAfterSeconds": wait}
-        told = InternalError(message="not available for now: try again", data=data)
-        return told, Hint(503, {"Retry-After": f"{math.ceil(wait)}"})
+        answer = InternalError(message="not available for now: try again", data=data)
+        return answer, Hint(503, {"Retry-After": f"{math.ceil(wait)}"})
     return InternalError(data={"incident": log_incident(error)}), Hint(500)
 
 

@@ -94,9 +94,9 @@ async def download(request: Request) -> Response:
     except (NotFoundError, InvalidInputError):
         return JSONResponse(NOT_FOUND, status_code=404)
     except HoldfastError as error:
-        told, hint = to_a2a(error)
+        answered, hint = to_a2a(error)
         code = hint.status if hint else 500
-        body = {"error": {"code": code, "message": told.message}}
+        body = {"error": {"code": code, "message": answered.message}}
         return JSONResponse(body, status_code=code, headers=hint.headers if hint else None)
     return StreamingResponse(
         call.state.blobs.open(ref),

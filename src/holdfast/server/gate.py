@@ -260,11 +260,11 @@ def _who(scope: Scope, caller: Caller | None) -> str:
 
 def _slower(scope: Scope, error: TooManyRequestsError) -> Refusal:
     """Return the response for a key at its limit, in the format of the request's A2A binding."""
-    told, hint = to_a2a(error)
+    answered, hint = to_a2a(error)
     headers = {} if hint is None else hint.headers
     refusal = Refusal(429, str(error), **headers)
     if (scope["method"], scope["path"]) == ("POST", "/"):
-        refusal.body = build_error_response(None, told)
+        refusal.body = build_error_response(None, answered)
     return refusal
 
 

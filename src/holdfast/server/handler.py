@@ -150,8 +150,8 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
         task = await self._then(call, taken)
         if length is not None:
             task = replace(task, messages=task.messages[-length:] if length else [])
-        async with aclosing(self._told(call, task, cursor, stop_at_question=True)) as told:
-            async for event in told:
+        async with aclosing(self._events(call, task, cursor, stop_at_question=True)) as events:
+            async for event in events:
                 yield event
 
     @streams("SubscribeToTask")
@@ -165,8 +165,8 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
             raise UnsupportedOperationError(
                 message=f"the task is {task.state}: call GetTask instead"
             )
-        async with aclosing(self._told(call, task, cursor)) as told:
-            async for event in told:
+        async with aclosing(self._events(call, task, cursor)) as events:
+            async for event in events:
                 yield event
 
     @answers("GetExtendedAgentCard")
@@ -181,7 +181,7 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
             raise UnsupportedOperationError(message="the agent card is the same for everybody")
         return card
 
-    async def _told(
+    async def _events(
         self, call: Call, task: TaskRecord, cursor: int | None, *, stop_at_question: bool = False
     ) -> AsyncGenerator[Event, None]:
         """Yield the task, unless the client sent a cursor, then its events."""

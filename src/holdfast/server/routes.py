@@ -150,8 +150,8 @@ async def _begun(response: Any, call: Call, shape: Shape, shares: LoopShares) ->
     except StopAsyncIteration:
         first = None
     except Exception as error:  # noqa: BLE001 - nothing of it may reach a client
-        told, hint = to_a2a(error)
-        return _refused(told, call.hint or hint)
+        answered, hint = to_a2a(error)
+        return _refused(answered, call.hint or hint)
 
     async def whole() -> AsyncIterator[Any]:
         try:
@@ -247,8 +247,8 @@ class _Rpc:
         except A2AError as error:
             return JSONResponse(build_error_response(number, error))
         except Exception as error:  # noqa: BLE001 - nothing of it may reach a client
-            told, call.hint = to_a2a(error)
-            return JSONResponse(build_error_response(number, told))
+            answered, call.hint = to_a2a(error)
+            return JSONResponse(build_error_response(number, answered))
         return JSONResponse({"jsonrpc": "2.0", "id": number, "result": result})
 
 

@@ -61,21 +61,21 @@ class ArchiveReport:
         return sum(count for count, _ in self.kinds.values())
 
 
-Told = Callable[[Progress], None]
+OnProgress = Callable[[Progress], None]
 
 
 class _Count:
     """Counts what passes, and reports it."""
 
-    def __init__(self, phase: str, told: Told | None, total: int = 0) -> None:
-        self._phase, self._told, self._total = phase, told, total
+    def __init__(self, phase: str, report: OnProgress | None, total: int = 0) -> None:
+        self._phase, self._report, self._total = phase, report, total
         self.records = self.bytes = self.blobs = 0
 
     def add(self, kind: Kind, records: int, size: int) -> None:
         self.records += records
         self.bytes += size
-        if self._told:
-            self._told(Progress(self._phase, kind.name, self.records, self.bytes, self._total))
+        if self._report:
+            self._report(Progress(self._phase, kind.name, self.records, self.bytes, self._total))
 
 
 async def export_archive(
@@ -84,7 +84,7 @@ async def export_archive(
     *,
     tenant: str,
     without: frozenset[str] = frozenset(),
-    progress: Told | None = None,
+    progress: OnProgress | None = None,
     segment_bytes: int = SEGMENT_BYTES,
 ) -> ArchiveReport:
     """Write all that a tenant holds into a folder, from one snapshot.
@@ -124,7 +124,7 @@ async def import_archive(
     *,
     tenant: str,
     rename: bool = False,
-    progress: Told | None = None,
+    progress: OnProgress | None = None,
 ) -> ArchiveReport:
     """Load an archive into a tenant without data, and compare what is there afterwards.
 
@@ -216,7 +216,7 @@ async def copy_tenant(
     *,
     tenant: str,
     without: frozenset[str] = frozenset(),
-    progress: Told | None = None,
+    progress: OnProgress | None = None,
 ) -> ArchiveReport:
     """Copy all that a tenant holds to another engine, and compare.
 

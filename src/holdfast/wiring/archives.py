@@ -11,7 +11,7 @@ from holdfast.spi.archive.storage import ArchiveStorage
 from holdfast.values.errors import InvalidInputError, NotSupportedError, UnavailableError
 from holdfast.wiring.archive_runs import (
     ArchiveReport,
-    Told,
+    OnProgress,
     copy_tenant,
     export_archive,
     import_archive,
@@ -47,7 +47,7 @@ class Archives:
         folder: str | os.PathLike[str],
         *,
         without: Collection[str] = (),
-        progress: Told | None = None,
+        progress: OnProgress | None = None,
     ) -> ArchiveReport:
         """Write an archive into a folder, from one snapshot.
 
@@ -70,7 +70,7 @@ class Archives:
         folder: str | os.PathLike[str],
         *,
         rename: bool = False,
-        progress: Told | None = None,
+        progress: OnProgress | None = None,
     ) -> ArchiveReport:
         """Load an archive into this tenant, which must have no data, and verify it.
 
@@ -85,7 +85,7 @@ class Archives:
         )
 
     async def copy_to(
-        self, other: State, *, without: Collection[str] = (), progress: Told | None = None
+        self, other: State, *, without: Collection[str] = (), progress: OnProgress | None = None
     ) -> ArchiveReport:
         """Copy this tenant into the tenant of another state, which must have no data.
 

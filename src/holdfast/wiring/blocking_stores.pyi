@@ -53,7 +53,7 @@ from holdfast.values.tasks.records import (
     TaskRecord,
 )
 from holdfast.values.tasks.reports import Report
-from holdfast.wiring.archive_runs import ArchiveReport, Told
+from holdfast.wiring.archive_runs import ArchiveReport, OnProgress
 from holdfast.wiring.health import Health
 from holdfast.wiring.portal import Portal
 from holdfast.wiring.state import State
@@ -1046,17 +1046,21 @@ class BlockingWorkingMemory:
 @type_check_only
 class BlockingArchives:
     def copy_to(
-        self, other: State, *, without: Collection[str] = ..., progress: Told | None = ...
+        self, other: State, *, without: Collection[str] = ..., progress: OnProgress | None = ...
     ) -> ArchiveReport: ...
     def export(
         self,
         folder: str | os.PathLike[str],
         *,
         without: Collection[str] = ...,
-        progress: Told | None = ...,
+        progress: OnProgress | None = ...,
     ) -> ArchiveReport: ...
     def load(
-        self, folder: str | os.PathLike[str], *, rename: bool = ..., progress: Told | None = ...
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        rename: bool = ...,
+        progress: OnProgress | None = ...,
     ) -> ArchiveReport: ...
 
 @type_check_only

@@ -48,18 +48,18 @@ async def examine(settings: Settings | None = None) -> AsyncIterator[EngineHealt
         graph=chosen.graph,
     )
     main = engine_of_settings(chosen) or EMBEDDED
-    yield await _told(main.name, lambda: _main(main, request))
+    yield await _checked(main.name, lambda: _main(main, request))
     if request.graph != TABLES:
-        yield await _told(request.graph, lambda: _graph(main, request))
+        yield await _checked(request.graph, lambda: _graph(main, request))
     if request.redis:
-        redis = await _told(REDIS.name, lambda: _beside(REDIS, request))
+        redis = await _checked(REDIS.name, lambda: _beside(REDIS, request))
         yield redis
         if main in (POSTGRES, EMBEDDED) and redis.status != "down":
-            together = await _told("hybrid", lambda: _hybrid(request))
+            together = await _checked("hybrid", lambda: _hybrid(request))
             if together is not None:
                 yield together
     if request.blobs:
-        yield await _told(OBJECTS.name, lambda: _beside(OBJECTS, request))
+        yield await _checked(OBJECTS.name, lambda: _beside(OBJECTS, request))
 
 
 async def _graph(main: EngineSpec, request: OpenRequest) -> EngineHealth:
@@ -87,7 +87,7 @@ async def _hybrid(request: OpenRequest) -> EngineHealth | None:
 H = TypeVar("H", bound=EngineHealth | None)
 
 
-async def _told(name: str, look: Callable[[], Awaitable[H]]) -> H | EngineHealth:
+async def _checked(name: str, look: Callable[[], Awaitable[H]]) -> H | EngineHealth:
     start = time.perf_counter()
     try:
         return await look()

@@ -122,12 +122,12 @@ async def unassigned_contexts(connections: Connections) -> list[str]:
         found = await connections.moves.unassigned(limit=LISTED + 1)
     except HoldfastError as error:
         return [f"contexts without an owner cannot be listed: {error}"]
-    told = [
+    listed = [
         f"context {context!r} of tenant {tenant!r} was used by several owners, and nobody reads "
         f"its old session: holdfast contexts assign {context} --owner NAME --tenant {tenant}"
         for tenant, context in found[:LISTED]
     ]
-    return [*told, "and more such contexts"] if len(found) > LISTED else told
+    return [*listed, "and more such contexts"] if len(found) > LISTED else listed
 
 
 async def assign_context(

@@ -16,7 +16,7 @@ from holdfast.values.owners import Owner
 from holdfast.values.tasks.operations import ManyTasks, TaskCounts, WorkerRecord
 
 COUNTED = 100_000
-"""How many tasks ``counts`` counts at most, unless it is told otherwise."""
+"""How many tasks ``counts`` counts at most, unless the caller passes another limit."""
 MANY = 1000
 MAX_MANY = 10_000
 """How many tasks one operation is for at most."""

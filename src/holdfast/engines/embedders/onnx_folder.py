@@ -144,7 +144,7 @@ def _prefixes(folder: Path, declared: _Declared) -> dict[str, str]:
 def _with_context(model: ModelFolder, folder: Path, wanted: int | None) -> ModelFolder:
     """Return the model with the number of tokens that it reads of a context.
 
-    The vector is the average over the text alone. A network that averages itself is told by
+    The vector is the average over the text alone. A network that averages itself is recognised by
     ``token_type_ids`` what is context. Whether it listens to them is tried out: if all tokens are
     context, it has nothing to average.
     """

@@ -45,7 +45,7 @@ class Grants:
         self._breaker = breaker
         self._metrics = metrics
         self._flights: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._told: set[tuple[str, Gap]] = set()
+        self._reported: set[tuple[str, Gap]] = set()
         self._writer = hot.writer
         self.settled = 0
         """How often this process has settled a session."""
@@ -187,8 +187,8 @@ class Grants:
         )
         hit("refill.after_window")
         self._metrics.loaded += 1
-        if grant.gaps and (session, grant.gaps[-1]) not in self._told:
-            self._told.add((session, grant.gaps[-1]))
+        if grant.gaps and (session, grant.gaps[-1]) not in self._reported:
+            self._reported.add((session, grant.gaps[-1]))
             _log.error(
                 "session %s of %s: acknowledged events may be lost: %s",
                 *(session, self._tenant, grant.gaps[-1]),

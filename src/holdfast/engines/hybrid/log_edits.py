@@ -127,7 +127,7 @@ class LogEdits:
             if not is_changed:
                 raise UnavailableError("redis", str(error)) from error
             # The change is committed. At worst an id of it counts as known for an hour.
-            _log.warning("Redis was not told of a change to session %s: %s", session, error)
+            _log.warning("Redis did not get a change to session %s: %s", session, error)
 
     async def _unload(self, session: str) -> None:
         try:

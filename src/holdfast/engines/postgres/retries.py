@@ -33,8 +33,8 @@ def cause_of(error: BaseException) -> BaseException:
     """Return the driver's error, also if it was raised before anything was sent."""
     if not isinstance(error, NotConnectedError):
         return error
-    told = isinstance(error.cause, (asyncpg.PostgresError, asyncpg.InterfaceError, HoldfastError))
-    return error.cause if told else ConnectionRefusedError(str(error))
+    known = isinstance(error.cause, (asyncpg.PostgresError, asyncpg.InterfaceError, HoldfastError))
+    return error.cause if known else ConnectionRefusedError(str(error))
 
 
 def may_retry(error: BaseException, *, safe: bool) -> bool:
