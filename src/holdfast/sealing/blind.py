@@ -19,7 +19,7 @@ from holdfast.values.sealed import BlindWords
 from holdfast.values.text import names_in, tokenize
 
 DIGEST_BYTES = 12
-MAX_FIELDS = 4096
+MAX_FIELDS = 16_384
 """How many fields of one sealed value can be filtered by; a value with more is refused."""
 
 # Neither a vowel nor a suffix: the tokeniser returns such a word as it is.
