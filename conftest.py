@@ -26,9 +26,10 @@ THOROUGH = (
     # Hostile input on every engine, and to a service for long.
     "src/holdfast/testing/test_hostile_input.py",
     "tests/server/test_hostile_clients.py",
-    # What runs the suite once more: mutants, plug-ins, the wheel.
+    # What runs the suite once more: mutants, plug-ins, a pooler, the wheel.
     "tests/mutants/",
     "tests/engines/test_plugin.py",
+    "tests/engines/test_pooler.py",
     "tests/engines/test_postgres_forgetful.py",
     "tests/engines/test_published_suite.py",
     # Apache AGE.
