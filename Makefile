@@ -19,7 +19,8 @@ ENGINES := holdfast.testing.inmemory:InMemoryHarness tests.engines.postgres:Post
 ENGINES_ALL := $(ENGINES) tests.engines.owned:OwnedHarness \
 	tests.engines.postgres:Postgres16Harness tests.engines.postgres:BorrowedPoolHarness \
 	tests.engines.redis:RedisClusterHarness tests.engines.objects:S3Harness \
-	tests.engines.objects:S3PostgresHarness tests.engines.age:AgeHarness
+	tests.engines.objects:S3PostgresHarness tests.engines.age:AgeHarness \
+	tests.engines.sealed:SealedInMemoryHarness tests.engines.sealed:SealedPostgresHarness
 # The hybrid with everything flushed, cold, or committed before each call: only in the long run.
 ENGINES_LONG := $(ENGINES_ALL) tests.engines.hybrid:FlushedHybridHarness tests.engines.hybrid:ColdHybridHarness \
 	tests.engines.hybrid:CommittedHybridHarness

@@ -311,7 +311,7 @@ async def test_any_text_and_any_name_is_indexed(store: Any) -> None:
 
 
 async def test_any_number_of_speakers_is_told_apart(store: Any) -> None:
-    await store.append([_said(f"Speaker{at}", "tide") for at in range(5_000)])
-    [first] = await store.recall(ANA, "tide speaker3777", limit=1)
-    assert first.event.payload["name"] == "Speaker3777"
+    await store.append([_said(f"Speaker{at}", "tide") for at in range(10_000)])
+    [first] = await store.recall(ANA, "tide speaker7777", limit=1)
+    assert first.event.payload["name"] == "Speaker7777"
     assert first.scores["speaker"] > 0
