@@ -32,9 +32,9 @@ async def kept_engines() -> AsyncIterator[None]:
     try:
         yield
     finally:
-        for engines in _kept.pop(loop).values():
-            for engine in engines:
-                await engine.aclose()
+        # All at once: a test process that takes long to end is killed, and its servers stay.
+        kept = [engine for engines in _kept.pop(loop).values() for engine in engines]
+        await asyncio.gather(*(engine.aclose() for engine in kept))
 
 
 async def take(key: object, connect: Callable[[], Awaitable[E]], kind: type[E]) -> E:

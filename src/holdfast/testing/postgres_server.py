@@ -81,14 +81,17 @@ class PostgresServer:
 
     def stop(self) -> None:
         """As an operator would."""
+        self._end(signal.SIGINT)
+
+    def _end(self, how: signal.Signals) -> None:
         if self.process is not None:
-            self.process.send_signal(signal.SIGINT)
+            self.process.send_signal(how)
             self.process.wait()
             self.process = None
 
     def remove(self) -> None:
-        """Stop, and leave nothing behind."""
-        self.stop()
+        """Stop at once, for nobody starts it again, and leave nothing behind."""
+        self._end(signal.SIGQUIT)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def url(self, *, user: str = "postgres", database: str = "postgres", tcp: bool = False) -> str:
