@@ -40,6 +40,7 @@ ERRORS: list[Any] = [
     errors.InvalidInputError("limit", "must be 0 or more"),
     errors.NotSupportedError("redis", "graph", why="use postgres"),
     errors.CodecError("not JSON"),
+    errors.SealedError("the data key 7 was destroyed"),
     errors.ConfigError("no"),
     errors.UnknownSchemeError("mysql", known=["memory"]),
     errors.MissingExtraError("the redis engine", "redis"),
