@@ -1,4 +1,4 @@
--- version: 4
+-- version: 5
 -- The index of words: what changes it. Whoever holds the row of the agent does.
 
 -- The row of an agent, made on first use and locked.
@@ -122,22 +122,13 @@ BEGIN
     WHERE u.tenant = the_tenant AND u.agent = the_agent AND u.session_key = r.session_key
         AND u.epoch = r.epoch AND u.first_seq = r.first_seq;
 
-    UPDATE holdfast.event_speakers s SET messages = s.messages + n.messages
+    -- One that is known keeps its number, and the number that it would have had is not used.
+    INSERT INTO holdfast.event_speakers AS s (agent_key, name, number, messages)
+    SELECT agent.key, n.speaker, agent.speakers + row_number() OVER (ORDER BY n.speaker), n.messages
     FROM (SELECT speaker, count(*) AS messages FROM unnest(event_speakers) AS speaker
           WHERE speaker <> '' GROUP BY speaker) n
-    WHERE s.agent_key = agent.key AND s.name = n.speaker;
-    WITH added AS (
-        INSERT INTO holdfast.event_speakers (agent_key, name, number, messages)
-        SELECT agent.key, n.speaker, agent.speakers + row_number() OVER (ORDER BY n.speaker),
-               n.messages
-        FROM (SELECT speaker, count(*) AS messages FROM unnest(event_speakers) AS speaker
-              WHERE speaker <> '' GROUP BY speaker) n
-        WHERE NOT EXISTS (
-            SELECT FROM holdfast.event_speakers s
-            WHERE s.agent_key = agent.key AND s.name = n.speaker)
-        RETURNING number
-    )
-    SELECT max(number) INTO spoken FROM added;
+    ON CONFLICT (agent_key, name) DO UPDATE SET messages = s.messages + excluded.messages;
+    GET DIAGNOSTICS spoken = ROW_COUNT;
 
     INSERT INTO holdfast.event_numbers
         (agent_key, number, session_key, epoch, seq, length, speaker, said, asks, borrows)
@@ -158,7 +149,7 @@ BEGIN
     UPDATE holdfast.event_agents a
     SET documents = a.documents + n.documents, length = a.length + n.length,
         newest = a.newest + n.documents, version = a.version + 1, small = a.small + 1,
-        speakers = GREATEST(a.speakers, spoken)
+        speakers = a.speakers + spoken
     FROM (SELECT count(*) AS documents, COALESCE(sum(i), 0) AS length
           FROM unnest(event_lengths) AS i) n
     WHERE a.tenant = the_tenant AND a.agent = the_agent;
