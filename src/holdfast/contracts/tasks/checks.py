@@ -22,7 +22,7 @@ from holdfast.values.tasks.events import StepKey
 from holdfast.values.tasks.push import OutboxEntry
 from holdfast.values.tasks.records import Lease
 
-MAX_NOTE_BYTES = 256 * 1024
+MAX_NOTE_BYTES = 1 << 20
 """The largest note of a request, and the largest text of feedback."""
 
 MAX_METADATA_BYTES = 1 << 20
