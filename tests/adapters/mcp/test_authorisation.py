@@ -103,11 +103,11 @@ async def test_what_is_anothers_is_answered_as_what_never_was(database: str) -> 
         await _made(http, ana, "create_entities", entities=[NODE])
         await _made(http, ana, "create_relations", relations=[EDGE])
         fact = await _made(http, ana, "remember", text=f"it is {TREASURE}")
-        board = await _made(http, ana, "create_board", conversation="c1", titles=[TREASURE])
+        board = await _made(http, ana, "create_board", conversation="quay", titles=[TREASURE])
         task = await _made(http, ana, "submit_task", agent="writer", text=TREASURE)
         card = board["cards"][0]["id"]
-        mine = Ids(task["id"], fact["id"], board["id"], card, "c1", "oak")
-        never = Ids(new_id(), new_id(), new_id(), new_id(), "c2", "elm")
+        mine = Ids(task["id"], fact["id"], board["id"], card, "quay", "oak")
+        never = Ids(new_id(), new_id(), new_id(), new_id(), "shore", "elm")
         before = [(await _call(http, ana, tool, CALLS[tool](mine))).text for tool in READS]
         assert all(TREASURE in one for one in before), before
         for who, key in others.items():
