@@ -213,6 +213,26 @@ async def test_nothing_of_the_schema_is_a_superusers_or_passes_by_the_policies(u
         assert [row["rolname"] for row in mighty] == []
 
 
+async def test_what_a_superuser_adds_belongs_to_the_owner_of_the_schema(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner = await _owner(url)
+    await (await Postgres.open(owner, allow_unsafe=True)).aclose()
+    later = migrate.Migration(
+        len(migrate.migrations()) + 1, "add_table", "CREATE TABLE holdfast.later (tenant text);"
+    )
+    every = (*migrate.migrations(), later)
+    monkeypatch.setattr(migrate, "migrations", lambda: every)
+    await (await Postgres.open(url, auto_migrate=True)).aclose()
+    async with connected(url) as admin:
+        owners = await admin.fetch(
+            "SELECT DISTINCT tableowner FROM pg_tables WHERE schemaname = 'holdfast'"
+        )
+        assert [row[0] for row in owners] == [_name(owner)]
+        policy = "SELECT roles FROM pg_policies WHERE tablename = 'later' AND policyname = 'keeper'"
+        assert await admin.fetchval(policy) == [_name(owner)]
+
+
 async def _owner(url: str, rights: str = "") -> str:
     """The owner of the database, who is no superuser."""
     login = await _login(url, rights)

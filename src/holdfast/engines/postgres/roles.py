@@ -25,10 +25,10 @@ _SQL = load("roles")
 _CREATE = f"CREATE ROLE {APP_ROLE} NOLOGIN"
 _JOIN = f"GRANT {APP_ROLE} TO CURRENT_USER"
 _OTHERS = {
-    WORKER_ROLE: (f"CREATE ROLE {WORKER_ROLE} NOLOGIN IN ROLE {APP_ROLE}",),
-    CONSOLIDATOR_ROLE: (f"CREATE ROLE {CONSOLIDATOR_ROLE} NOLOGIN IN ROLE {APP_ROLE}",),
-    READER_ROLE: (f"CREATE ROLE {READER_ROLE} NOLOGIN",),
-    KEEPER_ROLE: (f"CREATE ROLE {KEEPER_ROLE} NOLOGIN",),
+    WORKER_ROLE: f"CREATE ROLE {WORKER_ROLE} NOLOGIN IN ROLE {APP_ROLE}",
+    CONSOLIDATOR_ROLE: f"CREATE ROLE {CONSOLIDATOR_ROLE} NOLOGIN IN ROLE {APP_ROLE}",
+    READER_ROLE: f"CREATE ROLE {READER_ROLE} NOLOGIN",
+    KEEPER_ROLE: f"CREATE ROLE {KEEPER_ROLE} NOLOGIN",
 }
 _READS = (
     f"GRANT USAGE ON SCHEMA holdfast TO {READER_ROLE}",
@@ -62,10 +62,9 @@ async def _make_app_role(connection: Any) -> None:
 
 
 async def _make_other_roles(connection: Any) -> None:
-    for role, statements in _OTHERS.items():
+    for role, statement in _OTHERS.items():
         if not await connection.fetchval(_SQL["exists"], role):
-            for statement in statements:
-                await connection.execute(statement)
+            await connection.execute(statement)
     if await connection.fetchval(_SQL["is_installed"]):
         for statement in _READS:
             await connection.execute(statement)

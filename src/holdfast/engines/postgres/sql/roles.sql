@@ -53,8 +53,10 @@ SELECT current_setting('is_superuser') = 'on' AND EXISTS (
     JOIN pg_catalog.pg_roles r ON r.oid = o.owner WHERE r.rolsuper);
 
 -- name: hand_over
--- Make a role the owner of the schema: $1 role.
-SELECT holdfast.hand_over($1);
+-- Make $1 the owner of all that is in the schema; or, if the schema has an owner who is no superuser, that one.
+SELECT holdfast.hand_over(CASE WHEN r.rolsuper THEN $1::text ELSE r.rolname::text END)
+FROM pg_catalog.pg_namespace n JOIN pg_catalog.pg_roles r ON r.oid = n.nspowner
+WHERE n.nspname = 'holdfast';
 
 -- name: may_more
 -- Whether a role is a superuser or owns the schema: $1 role.
