@@ -100,6 +100,7 @@ class EpisodicMemory(Events):
     - an answer is found by the words of its question
     - only the nearest of the three utterances before lends, and only a question
     - tool messages and other events are looked through for a question
+    - an answer borrows from at most 256 events before it
     - an answer borrows only in its own session
     - an answer borrows only from its own agent
     - filters narrow the hits and not what is borrowed

@@ -81,6 +81,16 @@ async def test_tool_messages_and_other_events_are_looked_through_for_a_question(
     assert "Behind the hill." in _texts(await store.recall(ANA, "harbour"))
 
 
+async def test_an_answer_borrows_from_at_most_256_events_before_it(store: Any) -> None:
+    for session, notes in (("near", 255), ("far", 256)):
+        await store.append([_said("Ana", "Where is the harbour?", session=session)])
+        await store.append([_note(f"note {at}", session=session) for at in range(notes)])
+        await store.append([_said("Ben", f"Behind {session}.", session=session)])
+    found = _texts(await store.recall(ANA, "harbour"))
+    assert "Behind near." in found
+    assert "Behind far." not in found
+
+
 async def test_an_answer_borrows_only_in_its_own_session(store: Any) -> None:
     await store.append([_said("Ana", "Where is the harbour?")])
     await store.append([_said("Ben", "Behind the hill.", session="s2")])

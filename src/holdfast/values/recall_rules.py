@@ -26,6 +26,9 @@ CANDIDATES = 100
 LOOK_BACK = 3
 """How many messages before an answer are searched for its question."""
 
+REACH = 256
+"""How far before an answer these messages may be, in sequence numbers: it bounds what is read."""
+
 ASKS_WEIGHT = 0.8
 """The weight of the words of an event that ends with a question mark."""
 

@@ -15,6 +15,7 @@ from holdfast.values.events import Event
 from holdfast.values.ranking import LexicalIndex
 from holdfast.values.recall_rules import (
     LOOK_BACK,
+    REACH,
     Utterance,
     asks,
     borrowed_from,
@@ -143,7 +144,8 @@ class EventIndex:
         """Return the utterances before an event in its session, the nearest first."""
         said = self._said.get(row.session, [])
         at = _find(said, row)
-        return [one.utterance for one in reversed(said[max(0, at - LOOK_BACK) : at])]
+        nearest = reversed(said[max(0, at - LOOK_BACK) : at])
+        return [one.utterance for one in nearest if one.row.seq >= row.seq - REACH]
 
     def _after(self, session: str, removed: list[Row]) -> list[Row]:
         """Forget utterances that were removed. Return the rows of the next ones after each."""

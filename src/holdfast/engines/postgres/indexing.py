@@ -10,7 +10,7 @@ from typing import Any
 
 from holdfast.engines.postgres.queries import load
 from holdfast.values.codec import decode_json
-from holdfast.values.recall_rules import LOOK_BACK, Reading, read_event
+from holdfast.values.recall_rules import LOOK_BACK, REACH, Reading, read_event
 from holdfast.values.text import tokenize
 
 _SQL = load("indexing")
@@ -78,8 +78,9 @@ class WordBatch:
 
     _postings: dict[str, list[tuple[int, int, int]]] = field(default_factory=dict)
     _seen: set[tuple[int, int, int]] = field(default_factory=set)
-    _before: deque[Reading] = field(default_factory=lambda: deque(maxlen=LOOK_BACK))
+    _before: deque[tuple[int, Reading]] = field(default_factory=lambda: deque(maxlen=LOOK_BACK))
     _ahead: int = 0
+    _said: int = 0
 
     def read(self, row: Any, looked_at: int) -> None:
         """Take a row of ``waiting_events``; rows come in order."""
@@ -88,15 +89,17 @@ class WordBatch:
         if (session_key, epoch, first) not in self.ranges:
             self.ranges[session_key, epoch, first] = last
             self._before.clear()
-            self._ahead = 0
+            self._ahead = self._said = 0
         if seq is None:
             return
-        before = [one.said for one in self._before if one.said is not None]
+        while self._before and self._before[-1][0] < seq - REACH:
+            self._before.pop()
+        before = [one.said for _, one in self._before if one.said is not None]
         found = read_event(kind, decode_json(body), when, before)
         if ahead:
             self._ahead += 1
         else:
-            if self._ahead >= looked_at and len(self._before) < LOOK_BACK:
+            if self._ahead >= looked_at and self._said < LOOK_BACK:
                 self.complete = False
             position = (session_key, at_epoch, seq)
             if numbered or position in self._seen:
@@ -105,7 +108,8 @@ class WordBatch:
                 self._seen.add(position)
                 self._add(position, found, embedded=embedded)
         if found.said is not None:
-            self._before.appendleft(found)
+            self._said += 1
+            self._before.appendleft((seq, found))
 
     def _add(self, position: tuple[int, int, int], found: Reading, *, embedded: bool) -> None:
         words = Counter(tokenize(found.index_text))
@@ -119,7 +123,7 @@ class WordBatch:
                 found.asks,
                 found.borrows,
                 found.text,
-                self._before[0].text if self._before else "",
+                self._before[0][1].text if self._before else "",
                 embedded,
             )
         )
@@ -160,7 +164,9 @@ def batches(rows: Sequence[Any], looked_at: int = LOOKED_AT) -> list[WordBatch]:
     found: dict[str, WordBatch] = {}
     for row in rows:
         agent, version = row[:2]
-        found.setdefault(agent, WordBatch(agent, version)).read(row, looked_at)
+        if agent not in found:
+            found[agent] = WordBatch(agent, version)
+        found[agent].read(row, looked_at)
     return list(found.values())
 
 

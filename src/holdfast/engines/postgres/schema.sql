@@ -1172,6 +1172,7 @@ CREATE VIEW holdfast.task_records AS
 --   erases_session(in_kind text, in_id text, stored text) RETURNS boolean
 --   erases_task(in_kind text, in_id text, in_owner text, in_context text, in_agent text) RETURNS boolean
 --   event_passes(the_tenant text, the_session bigint, the_epoch integer, the_seq bigint, the_types text[], the_since timestamp with time zone, the_until timestamp with time zone, the_owner text, the_path jsonpath, the_values jsonb) RETURNS boolean
+--   events_by_ids(the_tenant text, the_sessions bigint[], the_ids text[]) RETURNS TABLE(at integer, stored holdfast.events)
 --   events_to_index() RETURNS bigint
 --   fact_words(the_tenant text, the_scope bigint, the_language text, the_lexemes text[], moment timestamp with time zone, k1 double precision, b double precision) RETURNS TABLE(number bigint, score double precision)
 --   fail(state text, message text, facts jsonb) RETURNS void
@@ -1180,6 +1181,7 @@ CREATE VIEW holdfast.task_records AS
 --   filterable_of(the_body text) RETURNS jsonb
 --   find_submitted(in_tenant text, in_id text, in_owner text, in_submit_key text, in_digest text) RETURNS text
 --   finish_erasure(in_tenant text, in_id text, in_number bigint, in_receipt text, in_sha256 text) RETURNS SETOF holdfast.erasures
+--   first_of_ties(the_tenant text, the_key integer, the_numbers integer[], the_scores double precision[], the_limit bigint) RETURNS integer[]
 --   flush_events(the_tenant text, the_sessions text[], the_epochs integer[], the_seqs bigint[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[]) RETURNS TABLE(place integer, outcome text, ahead integer)
 --   flush_turns(the_tenant text, the_sessions text[], the_epochs integer[], the_seqs bigint[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[], the_filterables text[]) RETURNS TABLE(place integer, outcome text, ahead integer)
 --   forget_task() RETURNS trigger

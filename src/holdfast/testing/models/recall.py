@@ -101,6 +101,7 @@ def _borrowed(event: Event, log: Sequence[Event]) -> str:
         for one in log
         if (one.agent_id, one.session_id) == (event.agent_id, event.session_id)
         and (one.epoch, one.seq) < (event.epoch, event.seq)
+        and event.seq - one.seq <= 256
         and _said(one)
     ]
     before.sort(key=lambda one: (one.epoch, one.seq), reverse=True)

@@ -1,4 +1,4 @@
--- version: 4
+-- version: 5
 -- Sessions that Redis numbers, and what it flushes.
 
 -- Writers with one more; beyond sixteen they are not told apart.
@@ -119,15 +119,15 @@ BEGIN
                         AND (t.run IS NULL OR t.run = i.run)
                         AND (t.types IS NULL OR i.type = ANY (t.types))
                 ) THEN 'covered'
-                WHEN e.id IS NULL THEN 'new'
-                WHEN NOT holdfast.is_same_event(e, i.agent, i.type, i.run, i.body)
+                WHEN e.at IS NULL THEN 'new'
+                WHEN NOT holdfast.is_same_event(e.stored, i.agent, i.type, i.run, i.body)
                     THEN 'conflict'
-                WHEN (e.epoch, e.seq) = (i.epoch, i.seq) THEN 'stored'
+                WHEN ((e.stored).epoch, (e.stored).seq) = (i.epoch, i.seq) THEN 'stored'
                 ELSE 'known'
             END AS outcome
         FROM input i
-        LEFT JOIN holdfast.events e
-            ON e.tenant = the_tenant AND e.session_key = i.key AND e.id = i.id
+        LEFT JOIN holdfast.events_by_ids(
+            the_tenant, ARRAY(SELECT key FROM input ORDER BY at), the_ids) e ON e.at = i.at
     ), written AS (
         INSERT INTO holdfast.events
             (tenant, session_key, epoch, seq, id, agent, type, run, occurred_at, body, owner,

@@ -1,4 +1,4 @@
--- version: 1
+-- version: 2
 -- Recall: the candidates of a question, by words and by meaning.
 
 -- The first events of agents by words and those by meaning, each at least the_limit, with both scores and
@@ -141,16 +141,20 @@ BEGIN
                 the_owner, the_path, the_values) END;
         near_seconds := near_seconds + extract(epoch FROM clock_timestamp() - began);
         began := clock_timestamp();
-        chosen := ARRAY(SELECT unnest(words) UNION SELECT unnest(near) ORDER BY 1);
-        CONTINUE WHEN chosen = '{}';
+        SELECT array_agg(c.n ORDER BY c.n), all_word || array_agg(c.is_word ORDER BY c.n),
+               all_near || array_agg(NOT c.is_word OR c.is_both ORDER BY c.n)
+        INTO chosen, all_word, all_near
+        FROM (
+            SELECT n, bool_or(is_word) AS is_word, count(*) > 1 AS is_both
+            FROM (
+                SELECT unnest(words) AS n, true AS is_word
+                UNION ALL SELECT unnest(near), false
+            ) c
+            GROUP BY n
+        ) c;
+        CONTINUE WHEN chosen IS NULL;
         all_numbers := all_numbers || chosen;
         all_keys := all_keys || array_fill(one.key, ARRAY[cardinality(chosen)]);
-        all_word := all_word || ARRAY(
-            SELECT words[width_bucket(n, words)] IS NOT DISTINCT FROM n
-            FROM unnest(chosen) WITH ORDINALITY AS u (n, at) ORDER BY at);
-        all_near := all_near || ARRAY(
-            SELECT near[width_bucket(n, near)] IS NOT DISTINCT FROM n
-            FROM unnest(chosen) WITH ORDINALITY AS u (n, at) ORDER BY at);
         SELECT all_scores || array_agg(g.score ORDER BY g.at),
                all_matched || array_agg(g.matched ORDER BY g.at)
         INTO all_scores, all_matched

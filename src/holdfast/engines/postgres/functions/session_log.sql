@@ -1,4 +1,4 @@
--- version: 6
+-- version: 7
 -- The session log: appends, clears and moves.
 
 -- The owner in the stored id of a session; empty for a session that nobody owns.
@@ -80,6 +80,34 @@ AS $$
         IS NOT DISTINCT FROM (the_agent, the_type, the_run, the_body);
 $$;
 
+-- The events that are stored under ids, with the ordinals of these; of one session, or of one for each id. They
+-- are looked up in the order of ids, which only their index has, and nothing may be sorted: without
+-- statistics a planner would read a whole session for each id.
+CREATE OR REPLACE FUNCTION holdfast.events_by_ids(
+    the_tenant text, the_sessions bigint[], the_ids text[]
+) RETURNS TABLE (at int, stored holdfast.events)
+LANGUAGE plpgsql STABLE
+SET plan_cache_mode = force_generic_plan
+SET enable_sort = off
+SET enable_bitmapscan = off
+SET enable_seqscan = off
+SET jit = off
+AS $$
+BEGIN
+    RETURN QUERY
+    SELECT i.at::int, e.stored
+    FROM (
+        SELECT n.*, coalesce(the_sessions[n.at], the_sessions[1]) AS key
+        FROM unnest(the_ids) WITH ORDINALITY AS n (id, at) OFFSET 0
+    ) i
+    CROSS JOIN LATERAL (
+        SELECT v AS stored FROM holdfast.events v
+        WHERE v.tenant = the_tenant AND v.session_key = i.key AND v.id BETWEEN i.id AND i.id
+        ORDER BY v.id LIMIT 1
+    ) e;
+END
+$$;
+
 -- Append a batch to the log of one session, all or nothing, without a gap; ids that are there
 -- already keep their place and time. Returns the places in the order of the input, and the time that is
 -- stored, or NULL for the one that was given. Agents, types and runs that are the same for all may be
@@ -96,27 +124,23 @@ DECLARE
     whom text := coalesce(session.subject, session.owner);
     known text[];
     added bigint := cardinality(the_ids);
-    clash text;
+    clashes text[];
 BEGIN
     IF session.seq > 0 THEN
-        SELECT array_agg(e.id) INTO known FROM holdfast.events e
-        WHERE e.tenant = the_tenant AND e.session_key = session.key AND e.id = ANY (the_ids);
+        SELECT array_agg((e.stored).id), array_agg((e.stored).id) FILTER (
+            WHERE NOT holdfast.is_same_event(
+                e.stored, coalesce(the_agents[e.at], the_agents[1]),
+                coalesce(the_types[e.at], the_types[1]), coalesce(the_runs[e.at], the_runs[1]),
+                the_bodies[e.at]))
+        INTO known, clashes
+        FROM holdfast.events_by_ids(the_tenant, ARRAY[session.key], the_ids) e;
     END IF;
 
     IF known IS NOT NULL THEN
         added := added - cardinality(known);
-        SELECT e.id INTO clash
-        FROM holdfast.events e
-        JOIN unnest(the_agents, the_types, the_ids, the_runs, the_bodies)
-            AS i (agent, type, id, run, body) ON i.id = e.id
-        WHERE e.tenant = the_tenant AND e.session_key = session.key AND e.id = ANY (known)
-            AND NOT holdfast.is_same_event(
-                e, coalesce(i.agent, the_agents[1]), coalesce(i.type, the_types[1]),
-                coalesce(i.run, the_runs[1]), i.body)
-        LIMIT 1;
-        IF clash IS NOT NULL THEN
+        IF clashes IS NOT NULL THEN
             PERFORM holdfast.fail(
-                'HF001', the_session, jsonb_build_object('kind', 'event', 'key', clash));
+                'HF001', the_session, jsonb_build_object('kind', 'event', 'key', clashes[1]));
         END IF;
     END IF;
 
@@ -167,10 +191,8 @@ BEGIN
         RETURN QUERY SELECT n::int, session.epoch, session.seq + n, NULL::timestamptz
                      FROM generate_series(1, added) AS n;
     ELSE
-        RETURN QUERY SELECT i.at::int, e.epoch, e.seq, e.occurred_at
-                     FROM unnest(the_ids) WITH ORDINALITY AS i (id, at)
-                     JOIN holdfast.events e ON e.tenant = the_tenant
-                         AND e.session_key = session.key AND e.id = i.id;
+        RETURN QUERY SELECT e.at, (e.stored).epoch, (e.stored).seq, (e.stored).occurred_at
+                     FROM holdfast.events_by_ids(the_tenant, ARRAY[session.key], the_ids) e;
     END IF;
 END
 $$;
@@ -275,11 +297,12 @@ BEGIN
             jsonb_build_object('field', 'embeddings[0]'));
     END IF;
     INSERT INTO holdfast.event_vectors (tenant, session_key, epoch, seq, agent, embedding)
-    SELECT e.tenant, e.session_key, e.epoch, e.seq, e.agent,
-           the_numbers[(i.at - 1) * the_dimension + 1 : i.at * the_dimension]::public.vector
-    FROM unnest(the_sessions, the_ids) WITH ORDINALITY AS i (session, id, at)
-    JOIN holdfast.sessions s ON s.tenant = the_tenant AND s.id = i.session
-    JOIN holdfast.events e ON e.tenant = s.tenant AND e.session_key = s.key AND e.id = i.id
+    SELECT the_tenant, (e.stored).session_key, (e.stored).epoch, (e.stored).seq, (e.stored).agent,
+           the_numbers[(e.at - 1) * the_dimension + 1 : e.at * the_dimension]::public.vector
+    FROM holdfast.events_by_ids(the_tenant, ARRAY(
+        SELECT s.key FROM unnest(the_sessions) WITH ORDINALITY AS i (session, at)
+        JOIN holdfast.sessions s ON s.tenant = the_tenant AND s.id = i.session
+        ORDER BY i.at), the_ids) e
     ON CONFLICT DO NOTHING;
 END
 $$;

@@ -1,4 +1,4 @@
--- version: 1
+-- version: 2
 -- Changes at the end of a transcript.
 
 -- The newest message of an agent in a session; all NULL if there is none.
@@ -92,9 +92,8 @@ BEGIN
         the_tenant, the_session, the_agent, NULL, ARRAY['message'], after_epoch, after_seq,
         NULL, NULL) r;
     IF cardinality(the_ids) > 0 THEN
-        SELECT e.id INTO clash FROM holdfast.events e
-        WHERE e.tenant = the_tenant AND e.session_key = session.key AND e.id = ANY (the_ids)
-        LIMIT 1;
+        SELECT (e.stored).id INTO clash
+        FROM holdfast.events_by_ids(the_tenant, ARRAY[session.key], the_ids) e LIMIT 1;
         IF clash IS NOT NULL THEN
             PERFORM holdfast.fail(
                 'HF001', the_session, jsonb_build_object('kind', 'event', 'key', clash));

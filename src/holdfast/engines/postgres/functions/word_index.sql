@@ -1,4 +1,4 @@
--- version: 5
+-- version: 6
 -- The index of words: what changes it. Whoever holds the row of the agent does.
 
 -- The row of an agent, made on first use and locked.
@@ -34,6 +34,7 @@ CREATE OR REPLACE FUNCTION holdfast.waiting_events(
     body text, embedded boolean)
 LANGUAGE plpgsql STABLE
 SET plan_cache_mode = force_generic_plan
+SET enable_sort = off
 SET enable_hashjoin = off
 SET enable_mergejoin = off
 SET enable_seqscan = off
@@ -68,12 +69,18 @@ BEGIN
         SELECT true AS ahead, true AS numbered, b.*, true AS embedded
         FROM (
             SELECT e.epoch, e.seq, e.type, e.occurred_at, e.body
-            FROM holdfast.events e
-            LEFT JOIN holdfast.event_numbers x
-                ON x.session_key = e.session_key AND x.epoch = e.epoch AND x.seq = e.seq
-            WHERE e.tenant = the_tenant AND e.session_key = r.session_key
-                AND (e.epoch, e.seq) < (r.epoch, r.first_seq)
-                AND (e.agent || '') = r.agent AND (e.type || '') = 'message'
+            FROM (
+                -- Numbers ascend, so no more can be in reach (REACH in recall_rules.py).
+                SELECT e.* FROM holdfast.events e
+                WHERE e.tenant = the_tenant AND e.session_key = r.session_key
+                    AND (e.epoch, e.seq) < (r.epoch, r.first_seq)
+                ORDER BY e.epoch DESC, e.seq DESC LIMIT 256
+            ) e
+            LEFT JOIN LATERAL (
+                SELECT said FROM holdfast.event_numbers
+                WHERE session_key = e.session_key AND epoch = e.epoch AND seq = e.seq OFFSET 0
+            ) x ON true
+            WHERE e.seq >= r.first_seq - 256 AND e.agent = r.agent AND e.type = 'message'
                 AND COALESCE(x.said, true)
             ORDER BY e.epoch DESC, e.seq DESC LIMIT look_back
         ) b
@@ -82,12 +89,19 @@ BEGIN
                    SELECT FROM holdfast.event_vectors v
                    WHERE v.tenant = the_tenant AND v.session_key = e.session_key
                        AND v.epoch = e.epoch AND v.seq = e.seq)
-        FROM holdfast.events e
-        LEFT JOIN holdfast.event_numbers x
-            ON x.session_key = e.session_key AND x.epoch = e.epoch AND x.seq = e.seq
-        WHERE e.tenant = the_tenant AND e.session_key = r.session_key AND e.epoch = r.epoch
-            -- Not by the index of agents: a planner without statistics would read all that it has.
-            AND e.seq BETWEEN r.first_seq AND r.last_seq AND (e.agent || '') = r.agent
+        FROM (
+            -- In the order of seq, which only the primary key has.
+            SELECT * FROM holdfast.events
+            WHERE tenant = the_tenant AND session_key = r.session_key AND epoch = r.epoch
+                AND seq BETWEEN r.first_seq AND r.last_seq
+            ORDER BY seq OFFSET 0
+        ) e
+        -- OFFSET 0: without statistics a planner would read all numbers of the session for each event.
+        LEFT JOIN LATERAL (
+            SELECT number FROM holdfast.event_numbers
+            WHERE session_key = e.session_key AND epoch = e.epoch AND seq = e.seq OFFSET 0
+        ) x ON true
+        WHERE e.agent = r.agent
     ) e ON true
     ORDER BY r.agent, r.session_key, r.epoch, r.first_seq, e.epoch, e.seq;
 END

@@ -1,4 +1,4 @@
--- version: 1
+-- version: 2
 -- The search in the index of words.
 
 -- BM25 adds up what each lexeme of a question gives to an event, and that is bounded: by how rare the
@@ -74,12 +74,16 @@ BEGIN
         ELSE
             rest := rests[reading];
         END IF;
-        WITH given AS NOT MATERIALIZED (
+        -- An array that is a variable is copied at each call of width_bucket; one in a row is not.
+        WITH in_row AS MATERIALIZED (
+            SELECT in_session AS numbers
+        ), given AS NOT MATERIALIZED (
             SELECT l.first + (p >> 42)::int AS number,
                    q.weight * (((p >> 21) & 2097151)::double precision * (k1 + 1)
                      / (((p >> 21) & 2097151)::double precision
                         + k1 * (1 - b + b * ((p & 2097151)::double precision / average)))) AS gain
-            FROM unnest(lexemes[:reading], weights[:reading]) AS q (lexeme, weight)
+            FROM in_row i
+            CROSS JOIN unnest(lexemes[:reading], weights[:reading]) AS q (lexeme, weight)
             CROSS JOIN LATERAL (
                 SELECT * FROM holdfast.event_blocks
                 WHERE agent_key = the_key AND lexeme = q.lexeme AND first <= to_number
@@ -87,8 +91,8 @@ BEGIN
                 OFFSET 0
             ) l
             CROSS JOIN LATERAL unnest(l.postings) AS p
-            WHERE in_session IS NULL OR in_session[
-                width_bucket(l.first + (p >> 42)::int, in_session)] = l.first + (p >> 42)::int
+            WHERE i.numbers IS NULL OR i.numbers[
+                width_bucket(l.first + (p >> 42)::int, i.numbers)] = l.first + (p >> 42)::int
         ), sums AS MATERIALIZED (
             SELECT number, gain AS score FROM given WHERE reading = 1
             UNION ALL
@@ -124,7 +128,7 @@ BEGIN
                 FROM holdfast.event_numbers x
                 WHERE x.agent_key = the_key AND x.number = s.number));
         IF reading = every THEN
-            RETURN COALESCE(numbers, '{}');
+            RETURN holdfast.first_of_ties(the_tenant, the_key, numbers, scores, the_limit);
         END IF;
         EXIT WHEN cardinality(numbers) <= holding[reading + 1];
         twice := 2 * reads;
@@ -156,7 +160,66 @@ BEGIN
         INTO numbers, scores
         FROM last JOIN sums s ON s.score + rest >= last.score;
     END LOOP;
-    RETURN COALESCE(numbers, '{}');
+    RETURN CASE WHEN reading = every
+        THEN holdfast.first_of_ties(the_tenant, the_key, numbers, scores, the_limit)
+        ELSE COALESCE(numbers, '{}') END;
+END
+$$;
+
+-- The numbers of an agent's events, ascending, with fewer of those whose scores equal that of the last of the
+-- best, if there are very many: a word that stands in every event gives all of them the same. The first by
+-- session, epoch and seq stay, as in search_events.
+CREATE OR REPLACE FUNCTION holdfast.first_of_ties(
+    the_tenant text, the_key int, the_numbers int[], the_scores double precision[],
+    the_limit bigint
+) RETURNS int[]
+LANGUAGE plpgsql STABLE
+SET plan_cache_mode = force_generic_plan
+SET enable_bitmapscan = off
+SET enable_seqscan = off
+SET enable_mergejoin = off
+SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+    almost CONSTANT double precision := 1e-8;
+    last double precision;
+    spread double precision;
+BEGIN
+    IF the_numbers IS NULL OR cardinality(the_numbers) <= 4 * the_limit THEN
+        RETURN COALESCE(the_numbers, '{}');
+    END IF;
+    SELECT s INTO last FROM unnest(the_scores) AS s ORDER BY s DESC OFFSET the_limit - 1 LIMIT 1;
+    SELECT max(s) - min(s) INTO spread FROM unnest(the_scores) AS s WHERE abs(s - last) <= almost;
+    IF spread >= 1e-9 THEN
+        -- Not one tie but several, next to each other.
+        RETURN the_numbers;
+    END IF;
+    RETURN ARRAY(
+        SELECT b.number FROM unnest(the_numbers, the_scores) AS b (number, score)
+        WHERE b.score > last + almost
+        UNION ALL
+        (
+            WITH tied AS MATERIALIZED (
+                SELECT x.number, x.session_key, x.epoch, x.seq
+                FROM unnest(the_numbers, the_scores) AS b (number, score)
+                CROSS JOIN LATERAL (
+                    SELECT * FROM holdfast.event_numbers
+                    WHERE agent_key = the_key AND number = b.number OFFSET 0
+                ) x
+                WHERE b.score <= last + almost
+            ), named AS MATERIALIZED (
+                SELECT k.session_key, s.id
+                FROM (SELECT DISTINCT session_key FROM tied) k
+                CROSS JOIN LATERAL (
+                    SELECT id FROM holdfast.sessions
+                    WHERE tenant = the_tenant AND key = k.session_key OFFSET 0
+                ) s
+            )
+            SELECT t.number FROM tied t JOIN named n ON n.session_key = t.session_key
+            ORDER BY n.id, t.epoch, t.seq LIMIT the_limit
+        )
+        ORDER BY 1);
 END
 $$;
 
@@ -166,20 +229,25 @@ CREATE OR REPLACE FUNCTION holdfast.postings_of(the_key int, the_lexeme text, th
 RETURNS TABLE (at int, p bigint)
 LANGUAGE sql STABLE ROWS 100
 AS $$
+    -- An array that is a variable is copied at each call of width_bucket; one in a row is not.
+    WITH asked AS MATERIALIZED (
+        SELECT the_numbers AS numbers
+    )
     SELECT i, b.postings[f.at]
-    FROM (
+    FROM asked a
+    CROSS JOIN LATERAL (
         SELECT * FROM holdfast.event_blocks
         WHERE agent_key = the_key AND lexeme = the_lexeme COLLATE "C"
-            AND first <= the_numbers[cardinality(the_numbers)] AND last >= the_numbers[1]
+            AND first <= a.numbers[cardinality(a.numbers)] AND last >= a.numbers[1]
         OFFSET 0
     ) b
     CROSS JOIN LATERAL generate_series(
-        width_bucket(b.first - 1, the_numbers) + 1, width_bucket(b.last, the_numbers)) AS i
+        width_bucket(b.first - 1, a.numbers) + 1, width_bucket(b.last, a.numbers)) AS i
     CROSS JOIN LATERAL (
         SELECT width_bucket(
-            ((the_numbers[i] - b.first + 1)::bigint << 42) - 1, b.postings) AS at OFFSET 0
+            ((a.numbers[i] - b.first + 1)::bigint << 42) - 1, b.postings) AS at OFFSET 0
     ) f
-    WHERE f.at > 0 AND (b.postings[f.at] >> 42) = the_numbers[i] - b.first
+    WHERE f.at > 0 AND (b.postings[f.at] >> 42) = a.numbers[i] - b.first
 $$;
 
 -- Whether an event passes the filters.

@@ -13,9 +13,13 @@ LEFT JOIN LATERAL (
     FROM holdfast.event_numbers x
     LEFT JOIN LATERAL (
         SELECT e.type, e.body FROM (
-            SELECT p.epoch, p.seq FROM holdfast.event_numbers p
-            WHERE p.session_key = x.session_key AND (p.epoch, p.seq) < (x.epoch, x.seq)
-                AND p.said AND p.agent_key = x.agent_key
+            SELECT p.epoch, p.seq FROM (
+                -- Numbers ascend, so no more can be in reach (REACH in recall_rules.py).
+                SELECT * FROM holdfast.event_numbers
+                WHERE x.said AND session_key = x.session_key AND (epoch, seq) < (x.epoch, x.seq)
+                ORDER BY epoch DESC, seq DESC LIMIT 256
+            ) p
+            WHERE p.seq >= x.seq - 256 AND p.said AND p.agent_key = x.agent_key
             ORDER BY p.epoch DESC, p.seq DESC LIMIT 1
         ) p
         JOIN holdfast.events e ON e.tenant = $1 AND e.session_key = x.session_key
@@ -46,9 +50,13 @@ LEFT JOIN LATERAL (
     FROM holdfast.event_numbers x
     LEFT JOIN LATERAL (
         SELECT e.type, e.body FROM (
-            SELECT p.epoch, p.seq FROM holdfast.event_numbers p
-            WHERE p.session_key = x.session_key AND (p.epoch, p.seq) < (x.epoch, x.seq)
-                AND p.said AND p.agent_key = x.agent_key
+            SELECT p.epoch, p.seq FROM (
+                -- Numbers ascend, so no more can be in reach (REACH in recall_rules.py).
+                SELECT * FROM holdfast.event_numbers
+                WHERE x.said AND session_key = x.session_key AND (epoch, seq) < (x.epoch, x.seq)
+                ORDER BY epoch DESC, seq DESC LIMIT 256
+            ) p
+            WHERE p.seq >= x.seq - 256 AND p.said AND p.agent_key = x.agent_key
             ORDER BY p.epoch DESC, p.seq DESC LIMIT 1
         ) p
         JOIN holdfast.events e ON e.tenant = $1 AND e.session_key = x.session_key
