@@ -34,34 +34,39 @@ from holdfast.cli import (
 
 app = typer.Typer(
     name="holdfast",
-    help="The durable state and memory layer for AI agents.",
+    help="The durable state and memory layer for AI agents.\n\n"
+    "Try `holdfast demo`. Commands use DATABASE_URL; without it, the embedded Postgres in "
+    "the folder `.holdfast` or HOLDFAST_DIR. `holdfast doctor` shows which.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-app.add_typer(bench.app, name="bench")
-app.add_typer(contexts.app, name="contexts")
-app.add_typer(db.app, name="db")
-app.add_typer(dead_letters.app, name="dead-letters")
-app.add_typer(embed.app, name="embed")
-app.add_typer(erase.app, name="erase")
-app.add_typer(graph.app, name="graph")
-app.add_typer(keys.app, name="keys")
-app.add_typer(schedules.app, name="schedules")
-app.add_typer(tasks.app, name="tasks")
-app.command()(consolidate.consolidate)
-app.command()(archives.copy)
-app.command()(backup.backup)
-app.command()(backup.restore)
-app.command()(archives.export)
-app.command(name="import")(archives.import_)
-app.command()(demo.demo)
-app.command()(chaos.chaos)
-app.command()(doctor.doctor)
-app.command()(index.index)
-app.command()(mcp.mcp)
-app.command()(serve.serve)
-app.command()(studio.studio)
-app.command()(worker.worker)
+_START, _RUN, _LOOK = "Start here", "Run agents", "Look and act"
+_DATA, _KEEP, _PROVE = "Move and erase data", "Maintain", "Measure and break"
+# In the order of the help.
+app.command(rich_help_panel=_START)(demo.demo)
+app.command(rich_help_panel=_START)(studio.studio)
+app.command(rich_help_panel=_START)(doctor.doctor)
+app.command(rich_help_panel=_RUN)(worker.worker)
+app.command(rich_help_panel=_RUN)(serve.serve)
+app.command(rich_help_panel=_RUN)(mcp.mcp)
+app.add_typer(tasks.app, name="tasks", rich_help_panel=_LOOK)
+app.add_typer(schedules.app, name="schedules", rich_help_panel=_LOOK)
+app.add_typer(contexts.app, name="contexts", rich_help_panel=_LOOK)
+app.add_typer(dead_letters.app, name="dead-letters", rich_help_panel=_LOOK)
+app.command(rich_help_panel=_DATA)(archives.export)
+app.command(name="import", rich_help_panel=_DATA)(archives.import_)
+app.command(rich_help_panel=_DATA)(archives.copy)
+app.command(rich_help_panel=_DATA)(backup.backup)
+app.command(rich_help_panel=_DATA)(backup.restore)
+app.add_typer(erase.app, name="erase", rich_help_panel=_DATA)
+app.add_typer(db.app, name="db", rich_help_panel=_KEEP)
+app.add_typer(keys.app, name="keys", rich_help_panel=_KEEP)
+app.command(rich_help_panel=_KEEP)(consolidate.consolidate)
+app.command(rich_help_panel=_KEEP)(index.index)
+app.add_typer(embed.app, name="embed", rich_help_panel=_KEEP)
+app.add_typer(graph.app, name="graph", rich_help_panel=_KEEP)
+app.add_typer(bench.app, name="bench", rich_help_panel=_PROVE)
+app.command(rich_help_panel=_PROVE)(chaos.chaos)
 
 
 def _tell_version(wanted: bool) -> None:
