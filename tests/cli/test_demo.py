@@ -86,7 +86,7 @@ def test_a_demo_that_stays_opens_studio_on_a_world_with_everything(place: Path) 
     demo = start(place, "demo", "--stay", "--port", "0", "--folder", str(place / "kept"))
     out = place / "out"
     try:
-        wait_until(lambda: "holdfast tasks list" in out.read_text(), "all", demo, place / "err")
+        wait_until(lambda: "holdfast studio" in out.read_text(), "all", demo, place / "err")
         found = re.search(r"http://\S+/studio/login\?token=\S+", out.read_text())
         assert found
         with httpx.Client(follow_redirects=True) as browser:

@@ -12,6 +12,7 @@ import sys
 import time
 from collections import Counter
 from contextlib import closing, suppress
+from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any
 
@@ -232,7 +233,6 @@ class Play:
             }
         }
         version = "-H 'A2A-Version: 1.0'"
-        self._open_studio()
         self._out.print(f"\n[bold]The service stays at {stage.url} until Ctrl-C. Try:[/]\n")
         sent = f"-H 'Content-Type: application/json' -d {shlex.quote(json.dumps(body))}"
         for line in (
@@ -241,8 +241,9 @@ class Play:
             f"curl -s {stage.url}/tasks {version}",
         ):
             self._out.print(f"  {escape(line)}", soft_wrap=True)
-        own = f"STORAGE_TYPE=embedded HOLDFAST_DIR={shlex.quote(str(stage.state))}"
-        self._out.print(f"\nor, beside it:\n\n  {escape(own)} holdfast tasks list", soft_wrap=True)
+        listed = escape(self._beside("tasks list"))
+        self._out.print(f"\nor, beside it:\n\n  {listed}", soft_wrap=True)
+        self._open_studio()
         with suppress(KeyboardInterrupt):
             while True:
                 stage.check()
@@ -256,11 +257,18 @@ class Play:
             return
         with self._out.status("adding a small world to look at in Studio") as status:
             fill_world(self._stage, lambda what: status.update(f"adding {what} for Studio"))
+        # A worker for the agents of the world: what is answered or forked there goes on.
+        self._stage.start("agents")
         self._out.print("\n[bold]Look at it in a browser:[/]\n")
-        self._out.print(f"  {escape(studio_link(self._stage))}", soft_wrap=True)
+        self._out.print(f"  {escape(studio_link(self._stage))}\n", soft_wrap=True)
+        self._out.print("The link works once, within five minutes. Another:\n")
+        self._out.print(f"  {escape(self._beside('studio'))}", soft_wrap=True)
+
+    def _beside(self, command: str) -> str:
+        """Return a command line for another terminal; it works where no environment is active."""
         own = f"STORAGE_TYPE=embedded HOLDFAST_DIR={shlex.quote(str(self._stage.state))}"
-        text = f"\nThe link works once, within five minutes. Another: {own} holdfast studio"
-        self._out.print(escape(text), soft_wrap=True)
+        beside = Path(sys.executable).with_name("holdfast")
+        return f"{own} {shlex.quote(str(beside)) if beside.exists() else 'holdfast'} {command}"
 
 
 def free_port(wanted: int) -> int:

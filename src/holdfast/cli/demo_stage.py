@@ -22,7 +22,7 @@ STARTED_WITHIN_SECONDS = 60.0
 STOPPED_WITHIN_SECONDS = 15.0
 _NAMES = ("STORAGE_TYPE", "DATABASE_URL", "REDIS_URL", "BLOB_URL")
 
-Part = Literal["service", "worker"]
+Part = Literal["service", "worker", "agents"]
 
 
 class Stage:
@@ -164,6 +164,7 @@ class Stage:
 
 
 _ARGUMENTS: dict[Part, tuple[str, ...]] = {
+    "agents": ("worker", "holdfast.studio.demo_agents:app", "--log-json", "--grace-seconds", "1"),
     "service": ("serve", AGENT, "--no-worker", "--host", "127.0.0.1"),
     "worker": (
         *("worker", AGENT, "--log-json", "--grace-seconds", "1"),

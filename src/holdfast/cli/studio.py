@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import webbrowser
+from contextlib import nullcontext
 from typing import Annotated
 
 import typer
@@ -51,6 +52,7 @@ def studio(
     """
     try:
         # Imported here: Studio is a separate extra.
+        from holdfast.studio.demo_agents import at_work  # noqa: PLC0415
         from holdfast.studio.demo_world import fill, is_filled  # noqa: PLC0415
         from holdfast.studio.server import StudioServer  # noqa: PLC0415
     except ModuleNotFoundError as error:
@@ -71,6 +73,8 @@ def studio(
             typer.echo("The link works once, within five minutes. Ctrl-C ends Studio.")
             if browser:
                 webbrowser.open(link)
-            return await run_until_signal(server)
+            # Tasks of the small world go on when somebody answers them.
+            async with at_work(state) if demo and not read_only else nullcontext():
+                return await run_until_signal(server)
 
     raise typer.Exit(asyncio.run(work()))

@@ -127,10 +127,10 @@ class _Ledger:
             claimed.lease,
             "input-required",
             message=ChatMessage.assistant(
-                "Which rooms, and for how many nights?", metadata={"schema": _ROOMS}
+                "Which rooms, and for how many nights?", metadata={"schema": ROOMS}
             ),
             ask=StepKey("ask", kind="ask"),
-            schema=_ROOMS,
+            schema=ROOMS,
         )
 
     async def held(self) -> None:
@@ -149,19 +149,19 @@ class _Ledger:
         await self._pause(0.6)
         await self._tasks.record_step(claimed.lease, StepKey("fetch"), {"pages": 3})
         await self._pause(0.9)
-        offers = [{"offer": name, "price": price} for name, price in _OFFERS]
+        offers = [{"offer": name, "price": price} for name, price in OFFERS]
         await self._tasks.record_step(claimed.lease, StepKey("read"), offers)
         said = ChatMessage.assistant("Three offers read. Drafting the comparison.")
         await self._tasks.append_message(claimed.lease, said)
-        await self._draft(claimed, _REPORT[:2])
+        await self._draft(claimed, REPORT[:2])
         # From here on nothing is heard of this worker: kill -9.
         while await self._is_working(task.id):
             # The database's clock decides. A worker beside this process may recover it first.
             await self._tasks.recover_expired()
             await asyncio.sleep(0.1)
         claimed = await self._claim(agent, _SECOND)
-        await self._draft(claimed, _REPORT, complete=True)
-        await self._tasks.record_step(claimed.lease, StepKey("draft"), {"lines": len(_REPORT)})
+        await self._draft(claimed, REPORT, complete=True)
+        await self._tasks.record_step(claimed.lease, StepKey("draft"), {"lines": len(REPORT)})
         question = "Who gets it: Ravi alone, or the whole platform team?"
         await self._tasks.transition(
             claimed.lease,
@@ -197,7 +197,7 @@ class _Ledger:
             )
 
 
-_ROOMS = {
+ROOMS = {
     "type": "object",
     "properties": {
         "room": {"title": "Room", "enum": ["single", "double"]},
@@ -207,8 +207,8 @@ _ROOMS = {
     },
     "required": ["room", "nights", "breakfast"],
 }
-_OFFERS = (("A", 210), ("B", 185), ("C", 260))
-_REPORT = [
+OFFERS = (("A", 210), ("B", 185), ("C", 260))
+REPORT = [
     "# Managed Postgres, compared\n\n",
     "| offer | price | failover |\n|---|---|---|\n",
     "| A | 210 | 30 s |\n",
