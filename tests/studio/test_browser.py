@@ -226,9 +226,9 @@ async def test_a_session_goes_back_in_time_and_is_forked_by_keys_alone(stage: St
     async with stage.context() as context:
         page = await stage.open(context, f"/sessions/{CONVERSATION}")
         await page.keyboard.press("Home")
-        await expect(page.locator(".scrub output")).to_contain_text("number 1")
+        await expect(page.locator(".scrub output")).to_contain_text("event 1")
         await page.keyboard.press("ArrowRight")
-        await expect(page.locator(".scrub output")).to_contain_text("number 2")
+        await expect(page.locator(".scrub output")).to_contain_text("event 2")
         await expect(page.locator(".ev.here")).to_have_count(1)
         await page.locator("[data-fork] summary").focus()
         await page.keyboard.press("Enter")

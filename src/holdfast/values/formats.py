@@ -29,8 +29,12 @@ def ago(when: datetime, now: datetime | None = None) -> str:
     >>> now = datetime(2030, 1, 1, tzinfo=UTC)
     >>> ago(datetime(2029, 12, 31, 23, 59, 57, tzinfo=UTC), now)
     '3.0 s ago'
+    >>> ago(now, now)
+    'just now'
     """
     seconds = ((now or datetime.now(UTC)) - when).total_seconds()
+    if 0 <= seconds < 1:
+        return "just now"
     return f"in {span(-seconds)}" if seconds < 0 else f"{span(seconds)} ago"
 
 

@@ -47,10 +47,11 @@ async def session(desk: Desk, request: Request) -> Response:
     known = await state.episodes.get_session(key)
     part = await read_part(state.episodes, key, _number(query.get("at", "")), query.get("type", ""))
     snapshot = await state.short_term.snapshot(key)
-    if known is None and not part.last and not snapshot.version:
-        raise NotFoundError("session", key)
-    # The context of a task has the id of its session.
+    # The context of a task has the id of its session; a task alone makes no session record.
     tasks = await state.tasks.list(context_id=key, limit=20, first_message=True)
+    shown = seen_tasks(desk.session(request), tasks.tasks)
+    if known is None and not part.last and not snapshot.version and not shown:
+        raise NotFoundError("session", key)
     return desk.page(
         request,
         "session.html",
@@ -61,7 +62,7 @@ async def session(desk: Desk, request: Request) -> Response:
         types=sorted({event.type for event in part.events}),
         chosen=query.get("type", ""),
         snapshot=snapshot,
-        tasks=seen_tasks(desk.session(request), tasks.tasks),
+        tasks=shown,
     )
 
 

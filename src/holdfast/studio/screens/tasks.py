@@ -17,7 +17,7 @@ from holdfast.studio.screens.screen import Handler, Screen
 from holdfast.studio.screens.task_actions import task_path
 from holdfast.values.content import ChatMessage
 from holdfast.values.errors import HoldfastError, InvalidInputError, NotFoundError
-from holdfast.values.lifecycle import TaskState
+from holdfast.values.lifecycle import TERMINAL, TaskState
 
 SHOWN = 50
 FLOW = (TaskState.SUBMITTED, TaskState.WORKING, TaskState.COMPLETED)
@@ -30,6 +30,7 @@ TILES = (
     TaskState.FAILED,
     TaskState.CANCELED,
 )
+TOGETHER = {TaskState.INPUT_REQUIRED: (TaskState.INPUT_REQUIRED, TaskState.AUTH_REQUIRED)}
 RARE = tuple(one for one in TaskState if one not in FLOW)
 """States that few tasks are in: an index of the ledger has them."""
 
@@ -75,7 +76,11 @@ async def tasks(desk: Desk, request: Request) -> Response:
         rows=seen_tasks(desk.session(request), found.tasks),
         total=total,
         capped=capped,
-        counts={state: counts.states.get(state, 0) for state in TILES},
+        counts={
+            state: sum(counts.states.get(one, 0) for one in TOGETHER.get(state, (state,)))
+            for state in TILES
+        },
+        ended=TERMINAL,
         least=counts.least,
         chosen=chosen,
         query=query,

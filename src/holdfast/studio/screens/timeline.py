@@ -34,6 +34,8 @@ def rows(events: Iterable[TaskEvent], show: str = "") -> list[dict[str, Any]]:
     for event in events:
         body = event.body
         if isinstance(body, StepRecord) and body.key.kind != "step":
+            if found and found[-1]["last"] == event.seq - 1:
+                found[-1]["last"] = event.seq
             continue
         if isinstance(body, ArtifactChunk):
             length = sum(len(one.text) for one in body.parts if isinstance(one, TextBlock))

@@ -1,4 +1,5 @@
 // Figures over time, drawn by uPlot. The list below each chart has the newest values as text.
+const clock = (seconds, step) => new Date(seconds * 1000).toTimeString().slice(0, step < 60 ? 8 : 5);
 class Chart extends HTMLElement {
   static observedAttributes = ["data-chart"];
   connectedCallback() {
@@ -28,7 +29,7 @@ class Chart extends HTMLElement {
     this.plot = new window.uPlot({
       ...this.size(), legend: { show: false }, cursor: { show: false }, padding: [8, 22, 0, 0],
       scales: { x: { range: (_, low, high) => [Math.min(low, high - 60), high] }, y: { range: (_, low, high) => [0, Math.max(high ?? 1, 1) * 1.1] } },
-      axes: [axis, { ...axis, size: 58, values: (_, all) => all.map((one) => (Number.isInteger(one) || unit ? `${+one.toFixed(1)}${unit ? " " + unit : ""}` : "")) }],
+      axes: [{ ...axis, space: 64, values: (_, all, _axis, _space, step) => all.map((one) => clock(one, step)) }, { ...axis, size: 58, values: (_, all) => all.map((one) => (Number.isInteger(one) || unit ? `${+one.toFixed(1)}${unit ? " " + unit : ""}` : "")) }],
       series: [{}, ...series.map((one, at) => ({ label: one.name, stroke: colours[at % 4], width: 1.6, points: { show: times.length < 3 } }))],
     }, [times, ...series.map((one) => one.values)], this);
   }

@@ -1,7 +1,7 @@
 // The neighbourhood of an entity on a canvas. The list beside it has the same, for those who cannot
 // see or use the picture.
 for (const part of ["dispatch", "quadtree", "timer", "force"]) await import(`/studio/static/d3-${part}.min.js`);
-const { forceCenter, forceLink, forceManyBody, forceSimulation, forceX, forceY } = globalThis.d3;
+const { forceCenter, forceCollide, forceLink, forceManyBody, forceSimulation, forceX, forceY } = globalThis.d3;
 
 class Graph extends HTMLElement {
   static observedAttributes = ["data-picture"];
@@ -27,6 +27,7 @@ class Graph extends HTMLElement {
       .force("link", forceLink(this.links).id((node) => node.id).distance(90))
       .force("charge", forceManyBody().strength(-260))
       .force("x", forceX().strength(0.06)).force("y", forceY().strength(0.08))
+      .force("apart", forceCollide(40))
       .force("center", forceCenter())
       .stop();
     const rounds = Math.max(60, Math.min(300, Math.floor(60000 / (this.nodes.length + 1))));
@@ -47,17 +48,34 @@ class Graph extends HTMLElement {
     this.at = (node) => [width / 2 + (node.x - (left + right) / 2) * scale, height / 2 + (node.y - (top + bottom) / 2) * scale];
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     pen.clearRect(0, 0, width, height);
-    pen.strokeStyle = colour("--line"); pen.fillStyle = colour("--ink3"); pen.font = "10.5px Inter, sans-serif"; pen.textAlign = "center";
+    const ground = colour("--card") || colour("--bg"), labels = [...new Set(this.nodes.map((node) => node.label))].slice(0, 6);
+    const shade = (node) => colour(["--blue", "--violet", "--amber", "--green", "--red", "--ink3"][Math.max(labels.indexOf(node.label), 0)]);
+    // Words stand on the ground, so that no line runs through them.
+    const write = (text, x, y) => { pen.strokeStyle = ground; pen.lineWidth = 4; pen.strokeText(text, x, y); pen.fillText(text, x, y); };
+    pen.font = "10.5px Inter, sans-serif"; pen.textAlign = "center"; pen.lineJoin = "round";
     for (const link of this.links) {
-      const [ax, ay] = this.at(link.source), [bx, by] = this.at(link.target);
-      pen.beginPath(); pen.moveTo(ax, ay); pen.lineTo(bx, by); pen.stroke();
-      if (this.links.length <= 60) pen.fillText(link.type, (ax + bx) / 2, (ay + by) / 2 - 3);
+      const [ax, ay] = this.at(link.source), [bx, by] = this.at(link.target), turn = Math.atan2(by - ay, bx - ax);
+      const gap = link.target.id === this.start ? 12 : 9, [ex, ey] = [bx - gap * Math.cos(turn), by - gap * Math.sin(turn)];
+      pen.strokeStyle = pen.fillStyle = colour("--ink3"); pen.lineWidth = 1;
+      pen.beginPath(); pen.moveTo(ax, ay); pen.lineTo(ex, ey); pen.stroke();
+      pen.beginPath(); pen.moveTo(ex, ey);
+      for (const side of [-0.45, 0.45]) pen.lineTo(ex - 8 * Math.cos(turn + side), ey - 8 * Math.sin(turn + side));
+      pen.fill();
+      if (this.links.length <= 60) write(link.type, ax * 0.6 + bx * 0.4, ay * 0.6 + by * 0.4 + 3);
     }
     for (const node of this.nodes) {
       const [x, y] = this.at(node), first = node.id === this.start;
       pen.beginPath(); pen.arc(x, y, first ? 9 : 6, 0, 7);
-      pen.fillStyle = colour(first ? "--accent" : "--blue"); pen.fill();
-      if (this.nodes.length <= 80 || first) { pen.fillStyle = colour("--ink"); pen.font = `${first ? 620 : 500} 12px Inter, sans-serif`; pen.fillText(node.name.length > 24 ? node.name.slice(0, 23) + "…" : node.name, x, y - 12); pen.font = "10.5px Inter, sans-serif"; }
+      pen.fillStyle = shade(node); pen.fill();
+      if (first) { pen.strokeStyle = colour("--accent"); pen.lineWidth = 3; pen.stroke(); }
+      if (this.nodes.length <= 80 || first) { pen.fillStyle = colour("--ink"); pen.font = `${first ? 620 : 500} 12px Inter, sans-serif`; write(node.name.length > 24 ? node.name.slice(0, 23) + "…" : node.name, x, y - 14); pen.font = "10.5px Inter, sans-serif"; }
+    }
+    pen.textAlign = "left";
+    let from = 14;
+    for (const label of labels) {
+      pen.beginPath(); pen.arc(from, height - 14, 4, 0, 7); pen.fillStyle = shade({ label }); pen.fill();
+      pen.fillStyle = colour("--ink3"); pen.fillText(label, from + 9, height - 10.5);
+      from += 26 + pen.measureText(label).width;
     }
     canvas.onclick = (event) => {
       const box = canvas.getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top;

@@ -118,6 +118,7 @@ function chosen() {
   form.querySelector("[data-count]").textContent = `${ids.length} chosen`;
 }
 addEventListener("change", (event) => {
+  if (event.target.matches("[data-submit]")) event.target.form.requestSubmit();
   if (event.target.matches("[data-all]")) all("[data-one]").forEach((box) => (box.checked = event.target.checked));
   if (event.target.matches("[data-all],[data-one]")) chosen();
 });
@@ -139,9 +140,15 @@ addEventListener("click", (event) => {
   } else if (data.href && !event.target.closest("a,input,button,summary,form")) location.href = data.href;
 });
 addEventListener("submit", (event) => {
-  const text = event.target.dataset?.confirm;
+  const { confirm: text, done } = event.target.dataset ?? {};
   if (text && !confirm(text)) event.preventDefault();
+  else if (done) sessionStorage.setItem("done", done);
 });
+// What was done is said on the page that follows, unless it shows an error.
+const done = sessionStorage.getItem("done");
+sessionStorage.removeItem("done");
+if (done && !one("[role=alert]")) say(done);
+one(".nav[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 
 // ---- boards ----------------------------------------------------------------------------------
 async function move(card, to) {
@@ -173,7 +180,8 @@ one("#palette form")?.addEventListener("submit", (event) => {
   event.preventDefault();
   const text = event.target.elements.q.value.trim(), first = one("[data-found] a");
   if (first) location.href = first.href;
-  else if (text) location.href = `/studio/tasks/${encodeURIComponent(text)}`;
+  else if (/^[0-9a-f-]{36}$/.test(text)) location.href = `/studio/tasks/${text}`;
+  else if (text) location.href = `/studio/tasks?q=${encodeURIComponent(text)}`;
 });
 
 // ---- keys ----------------------------------------------------------------------------------------
@@ -208,10 +216,9 @@ addEventListener("keydown", (event) => {
   else if (key === "/") { const field = one("main input[type=search]"); if (field) { event.preventDefault(); field.focus(); } }
   else if (key === "a") { const field = one(".ask input:not([type=hidden]),.ask select,.ask textarea,.ask .options button"); if (field) { event.preventDefault(); field.focus(); } }
   else if (key === "e") {
-    const problems = all("[data-problem]"), last = problems.findIndex((row) => row.classList.contains("cur"));
-    problems[last]?.classList.remove("cur");
-    const next = problems[(last + 1) % problems.length];
-    next?.classList.add("cur");
+    const at = (row) => Number(new URL(row.querySelector(".no").href).searchParams.get("at"));
+    const problems = all("[data-problem]"), next = problems.find((row) => at(row) > Number(range?.value)) ?? problems[0];
+    if (next) travel(at(next));
     next?.scrollIntoView({ block: "center" });
   }
 });

@@ -49,7 +49,7 @@ class Timeline extends HTMLElement {
     p.append(el("line", { x1: 0, y1: 0, x2: 0, y2: 7, class: "tl-hatch" })); defs.append(p); svg.append(defs);
     // axis
     const span0 = times[0];
-    const inGap = (px) => breaks.some((b) => px > b.from + 2 && px < b.to - 2);
+    const inGap = (px) => breaks.some((b) => (px > b.from + 2 && px < b.to - 2) || Math.abs(px - (b.from + b.to) / 2) < 52);
     let lastX = -99;
     const step = [0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 300, 900, 3600, 14400, 86400].find((s) => ((end - span0) / s) < 16) ?? 604800;
     for (let t = 0; t <= end - span0 + 1e-6; t += step) { const px = x(span0 + t); if (inGap(px) || px - lastX < 46) continue; lastX = px; svg.append(el("line", { x1: px, x2: px, y1: 20, y2: height - 4, class: "tl-grid" }), el("text", { x: px, y: 13, "text-anchor": "middle", class: "tl-axis" }, t === 0 ? "0" : span(t))); }
@@ -72,7 +72,7 @@ class Timeline extends HTMLElement {
       for (const s of c.steps) { const sa = x(s.from), sb = x(s.to); const r = el("rect", { x: sa + 1, y: y + 2, width: Math.max(sb - sa - 2, 3), height: laneH - 4, rx: 4, class: "tl-step" }); r.append(el("title", {}, `${s.name}: ${span(s.to - s.from)}`)); svg.append(r); if (sb - sa > s.name.length * 6.6 + 8) svg.append(el("text", { x: sa + 8, y: y + 16, class: "tl-steptext" }, s.name)); if (s.kind === "step") done.set(s.name, s); }
       for (const k of c.chunks) svg.append(el("rect", { x: x(k.t) - 1.2, y: y + laneH + 3, width: 2.4, height: 5, rx: 1, class: "tl-chunk" }));
       for (const m of c.says) { const d = el("circle", { cx: x(m.t), cy: y + laneH + 5.5, r: 4, class: "tl-msg" }); d.append(el("title", {}, m.text)); svg.append(d); }
-      if (lost) { svg.append(el("path", { d: `M${b - 5} ${y + 7}l10 10m0-10l-10 10`, class: "tl-dead" }), el("text", { x: b + 12, y: y + 16, class: "tl-deadtext" }, "worker lost, lease expired")); }
+      if (lost) { svg.append(el("path", { d: `M${b - 5} ${y + 7}l10 10m0-10l-10 10`, class: "tl-dead" }), el("text", b + 172 < width ? { x: b + 12, y: y + 16, class: "tl-deadtext" } : { x: width, y: y + laneH + 14, "text-anchor": "end", class: "tl-deadtext" }, "worker lost, lease expired")); }
       const next = claims[i + 1];
       if (lost && next) svg.append(el("path", { d: `M${b} ${y + laneH + 2}V${y + row - 8}q0 8 8 8H${x(next.from) - 2}`, class: "tl-arrow" }));
     });
