@@ -31,7 +31,7 @@ from holdfast.contracts.vectors import VectorStore
 from holdfast.engines.postgres.migrate import migrations
 from holdfast.testing.harness import NOUNS, Harness
 from holdfast.testing.inmemory import InMemoryHarness
-from scripts import blocking_stub, reference_pages, site, task_context_page
+from scripts import blocking_stub, metrics_page, reference_pages, site, task_context_page
 from scripts import performance_page as performance
 from scripts.framework_suites import RESULTS
 from scripts.schema_sql import migrated_schema
@@ -274,6 +274,7 @@ def generated() -> dict[Path, str]:
         docs / "reference" / "cli.md": reference_pages.cli_page(),
         docs / "reference" / "settings.md": reference_pages.settings_page(),
         docs / "reference" / "contracts.md": contracts_page(),
+        docs / "reference" / "metrics.md": metrics_page.page(),
         docs / "reference" / "promises.md": promises_page(),
         docs / "reference" / "tables.md": tables_page(),
         docs / "reference" / "task-context.md": task_context_page.page(),

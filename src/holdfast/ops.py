@@ -6,6 +6,7 @@
 """
 
 from holdfast.contracts.keys import KeyStore
+from holdfast.values.backlog import Backlog, PoolUse
 from holdfast.values.keys import ApiKey, KeyScope, NewApiKey
 from holdfast.wiring.front_door import Opening
 from holdfast.wiring.health import EngineHealth, Health
@@ -13,6 +14,7 @@ from holdfast.wiring.ops import Ops
 
 __all__ = [
     "ApiKey",
+    "Backlog",
     "EngineHealth",
     "Health",
     "KeyScope",
@@ -20,4 +22,5 @@ __all__ = [
     "NewApiKey",
     "Opening",
     "Ops",
+    "PoolUse",
 ]

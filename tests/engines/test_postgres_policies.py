@@ -38,6 +38,7 @@ OPEN = {
 
 ACROSS = {
     "admin": {"missing_rights", "stale_tables", "unconfined"},
+    "backlog": {"backlog"},
     "blob": {"purge"},
     "channel": {"echo", "notice_key", "purge"},
     "checkpoints": {"purge"},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
@@ -20,7 +20,7 @@ MetricsPort: TypeAlias = Annotated[
     typer.Option(
         min=0,
         max=65535,
-        help="Serve /metrics for Prometheus and /health on this port; 0 is any that is free.",
+        help="Serve /metrics, /health/live and /health/ready on this port; 0 is any that is free.",
         show_default="none is served",
     ),
 ]
@@ -59,12 +59,24 @@ class Monitoring:
         if self._metrics is not None:
             self._metrics.count_run(ending)
 
-    def around(self, runs: Runs, state: State, *, running: Callable[[], int] | None = None) -> Runs:
-        """Wrap ``runs`` to serve metrics and health meanwhile; ``running`` counts its handlers."""
+    def around(
+        self,
+        runs: Runs,
+        state: State,
+        *,
+        running: Callable[[], int] | None = None,
+        agents: Sequence[str] | None = None,
+    ) -> Runs:
+        """Wrap ``runs`` to serve metrics and health meanwhile.
+
+        ``running`` counts its handlers, and ``agents`` are those that it has handlers for.
+        """
         if self._metrics is None or self._port is None:
             return runs
         from holdfast.server.monitoring import Monitored  # noqa: PLC0415 - the extra is there
 
         if running is not None:
             self._metrics.running.set_function(running)
-        return Monitored(runs, state, self._metrics, host=self._host, port=self._port)
+        return Monitored(
+            runs, state, self._metrics, host=self._host, port=self._port, agents=agents
+        )

@@ -110,7 +110,12 @@ def worker(
                     stack.enter_context(screen.shown(made))
                 runs = Indexing(state.ops.index_pending, runs=made)
                 return await run_until_signal(
-                    monitoring.around(runs, state, running=lambda: made.running)
+                    monitoring.around(
+                        runs,
+                        state,
+                        running=lambda: made.running,
+                        agents=[str(agent) for agent in found.agents],
+                    )
                 )
 
     _say_ready(found)

@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfast.server.caller import CALLER, Caller, Doors
 from holdfast.server.errors import WORDS, log_incident, to_a2a
+from holdfast.server.health import HEALTH_PATHS
 from holdfast.server.limits import KeyLimits, RequestSlot, TooManyRequestsError
 from holdfast.server.loop_shares import NOBODY, LoopShares
 from holdfast.server.metrics import Metrics
@@ -23,7 +24,7 @@ from holdfast.server.options import LOOPBACK_NAMES, ServiceOptions, is_loopback
 from holdfast.values.errors import HoldfastError
 
 _log = logging.getLogger("holdfast.server")
-OPEN = frozenset({"/health", "/.well-known/agent-card.json", "/.well-known/agent.json"})
+OPEN = frozenset({*HEALTH_PATHS, "/.well-known/agent-card.json", "/.well-known/agent.json"})
 """Paths that need no API key."""
 
 BODIES_AT_ONCE = 64

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 from holdfast.server.caller import CALLER, Caller, Doors
 from holdfast.server.connections import HttpServer
 from holdfast.server.gate import Gate
-from holdfast.server.health import health_endpoint, metrics_endpoint
+from holdfast.server.health import health_routes, metrics_endpoint
 from holdfast.server.limits import KeyLimits
 from holdfast.server.loop_shares import LoopShares
 from holdfast.server.metrics import Metrics
@@ -50,10 +50,9 @@ class GatedService:
         metrics = Metrics()
         inner = Starlette(
             routes=[
-                Route(
-                    "/health",
-                    health_endpoint(state, self._closing, auth=options.auth),
-                    methods=["GET"],
+                *(
+                    Route(path, endpoint, methods=["GET"])
+                    for path, endpoint in health_routes(state, self._closing, auth=options.auth)
                 ),
                 Route("/metrics", metrics_endpoint(metrics, state), methods=["GET"]),
                 *(Route(path, app, methods=["POST"]) for path, app in apps.items()),

@@ -1,24 +1,24 @@
-"""``/health`` and ``/metrics``, for load balancers and monitoring."""
+"""``/health``, ``/health/live`` and ``/metrics``, for load balancers, probes and Prometheus."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from holdfast.engines.hybrid.metrics import HELP
 from holdfast.server.caller import CALLER, Caller
 from holdfast.server.errors import WORDS
+from holdfast.server.figures import Figures
 from holdfast.server.metrics import CONTENT_TYPE, Metrics
-from holdfast.values.errors import EngineError, HoldfastError, NotSupportedError
+from holdfast.values.errors import HoldfastError
 from holdfast.wiring.health import Health
 from holdfast.wiring.state import State
 
-_log = logging.getLogger("holdfast.server")
 PROBE_SECONDS = 5.0
+HEALTH_PATHS = ("/health", "/health/ready", "/health/live")
+"""Paths for probes, which need no API key."""
 
 
 class _Probe:
@@ -88,8 +88,27 @@ def health_endpoint(
     return health
 
 
-def metrics_endpoint(metrics: Metrics, state: State) -> Callable[[Request], Awaitable[Response]]:
-    """Return the endpoint with the metrics of this process, and of the hot log if there is one."""
+async def live(_request: Request) -> Response:
+    """Answer 200 while the event loop of the process runs, whatever its engines do."""
+    return JSONResponse({"status": "ok"})
+
+
+def health_routes(
+    state: State, closing: asyncio.Event, *, auth: bool = True
+) -> list[tuple[str, Callable[[Request], Awaitable[Response]]]]:
+    """Return the endpoints for probes, by path: ``/health`` and ``/health/ready`` are the same."""
+    ready = health_endpoint(state, closing, auth=auth)
+    return list(zip(HEALTH_PATHS, (ready, ready, live), strict=True))
+
+
+def metrics_endpoint(
+    metrics: Metrics, state: State, agents: Sequence[str] | None = None
+) -> Callable[[Request], Awaitable[Response]]:
+    """Return the endpoint with the metrics of this process and of the engines.
+
+    ``agents`` are those of the app: they have a label of their own.
+    """
+    from_engines = Figures(state, agents)
 
     async def figures(request: Request) -> Response:
         caller: Caller = request.scope[CALLER]
@@ -97,33 +116,7 @@ def metrics_endpoint(metrics: Metrics, state: State) -> Callable[[Request], Awai
             why = "/metrics is of all tenants: it needs an API key of the scope operator"
             error = {"code": 403, "status": WORDS[403], "message": why}
             return JSONResponse({"error": error}, status_code=403)
-        text = metrics.text() + (await _hot_log(state) + await _index(state)).encode()
+        text = metrics.text() + await from_engines.text()
         return Response(text, headers={"Content-Type": CONTENT_TYPE})
 
     return figures
-
-
-async def _index(state: State) -> str:
-    name = "holdfast_recall_unindexed_events"
-    try:
-        waiting = await state.ops.unindexed_events()
-    except EngineError as error:
-        _log.warning("the figures of the index are missing: %s", error)
-        return "# the index does not answer\n"
-    about = "Events that wait for the index of words, at most"
-    return f"# HELP {name} {about}\n# TYPE {name} gauge\n{name} {waiting}\n"
-
-
-async def _hot_log(state: State) -> str:
-    try:
-        samples = await state.ops.hybrid.samples()
-    except NotSupportedError:
-        return ""
-    except EngineError as error:
-        _log.warning("the figures of the hot log are missing: %s", error)
-        return "# the hot log does not answer\n"
-    lines = []
-    for name, value in samples:
-        kind = "counter" if name.endswith("_total") else "gauge"
-        lines += [f"# HELP {name} {HELP[name]}", f"# TYPE {name} {kind}", f"{name} {value}"]
-    return "\n".join([*lines, ""])

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any, TypeVar
 
 from a2a.utils.errors import A2AError
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from holdfast.runtime.runner import Ending
+from holdfast.server import metric_names as names
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
+
+M = TypeVar("M")
 
 
 class Metrics:
@@ -24,32 +28,17 @@ class Metrics:
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
-        self.calls = Counter(
-            "holdfast_calls", "A2A calls", ["method", "outcome"], registry=self._registry
-        )
-        self.call_seconds = Histogram(
-            "holdfast_call_seconds",
-            "How long A2A calls took; streams up to their first event",
-            ["method"],
-            registry=self._registry,
-            buckets=_SECONDS,
-        )
-        self.responses = Counter(
-            "holdfast_responses", "HTTP responses", ["status"], registry=self._registry
-        )
-        self.streams = Gauge("holdfast_streams", "Open streams", registry=self._registry)
-        self.task_runs = Counter(
-            "holdfast_task_runs",
-            "Runs of handlers in this process, by how they ended",
-            ["outcome"],
-            registry=self._registry,
-        )
-        self.running = Gauge(
-            "holdfast_tasks_running", "Handlers that run in this process", registry=self._registry
-        )
-        self.deliveries = Counter(
-            "holdfast_deliveries", "Push notifications", ["outcome"], registry=self._registry
-        )
+        self.calls = self._made(Counter, names.CALLS)
+        self.call_seconds = self._made(Histogram, names.CALL_SECONDS, buckets=_SECONDS)
+        self.responses = self._made(Counter, names.RESPONSES)
+        self.streams = self._made(Gauge, names.STREAMS)
+        self.task_runs = self._made(Counter, names.TASK_RUNS)
+        self.running = self._made(Gauge, names.RUNNING)
+        self.deliveries = self._made(Counter, names.DELIVERIES)
+
+    def _made(self, kind: Callable[..., M], name: str, **options: Any) -> M:
+        metric = names.METRICS[name]
+        return kind(name, metric.about, metric.labels, registry=self._registry, **options)
 
     def count_run(self, ending: Ending) -> None:
         """Count a run of a handler by its outcome."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -14,7 +14,7 @@ from starlette.routing import Route
 from holdfast.runtime.background import Runs
 from holdfast.server.caller import CALLER, Caller
 from holdfast.server.connections import HttpServer
-from holdfast.server.health import health_endpoint, metrics_endpoint
+from holdfast.server.health import health_routes, metrics_endpoint
 from holdfast.server.metrics import Metrics
 from holdfast.server.options import LOOPBACK_NAMES, ServiceOptions, is_loopback
 from holdfast.server.service import listening
@@ -37,7 +37,14 @@ class Monitored:
     """
 
     def __init__(
-        self, inner: Runs, state: State, metrics: Metrics, *, host: str = "127.0.0.1", port: int
+        self,
+        inner: Runs,
+        state: State,
+        metrics: Metrics,
+        *,
+        host: str = "127.0.0.1",
+        port: int,
+        agents: Sequence[str] | None = None,
     ) -> None:
         self._inner = inner
         self._closing = asyncio.Event()
@@ -48,8 +55,8 @@ class Monitored:
             routes=[
                 Route(path, _guarded(endpoint, host), methods=["GET"])
                 for path, endpoint in (
-                    ("/health", health_endpoint(state, self._closing)),
-                    ("/metrics", metrics_endpoint(metrics, state)),
+                    *health_routes(state, self._closing),
+                    ("/metrics", metrics_endpoint(metrics, state, agents)),
                 )
             ]
         )

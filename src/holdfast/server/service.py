@@ -27,7 +27,7 @@ from holdfast.server.errors import WORDS
 from holdfast.server.files import FileLinks, download
 from holdfast.server.gate import Gate
 from holdfast.server.handler import LedgerRequestHandler
-from holdfast.server.health import health_endpoint, metrics_endpoint
+from holdfast.server.health import health_routes, metrics_endpoint
 from holdfast.server.intake import Intake
 from holdfast.server.key_watch import KeyWatch
 from holdfast.server.limits import KeyLimits
@@ -123,7 +123,7 @@ class Service:
         )
         if self._worker is not None:
             self.metrics.running.set_function(lambda: self._running)
-        gate = self._assembled(state)
+        gate = self._assembled(app, state)
         self.asgi: ASGIApp = Mounts(gate, mounts) if mounts else gate
 
     @property
@@ -184,12 +184,13 @@ class Service:
         finally:
             await server.stop(self.options.drain_seconds)
 
-    def _assembled(self, state: State) -> Gate:
-        health = health_endpoint(state, self._closing, auth=self.options.auth)
+    def _assembled(self, app: App, state: State) -> Gate:
+        health = health_routes(state, self._closing, auth=self.options.auth)
+        agents = [str(agent) for agent in app.agents]
         routes = [
             *card_routes(self._cards.public, self.options),
-            Route("/health", health, methods=["GET"]),
-            Route("/metrics", metrics_endpoint(self.metrics, state), methods=["GET"]),
+            *(Route(path, endpoint, methods=["GET"]) for path, endpoint in health),
+            Route("/metrics", metrics_endpoint(self.metrics, state, agents), methods=["GET"]),
             Route("/blobs/{ref}", with_call(download, self._doors), methods=["GET"]),
             *a2a_routes(self._handler, self._doors, self._shares),
         ]

@@ -12,6 +12,7 @@ from holdfast.contracts.tasks.work import WorkSignal
 from holdfast.sealing.data_keys import DataKeys
 from holdfast.sealing.seal import Seal
 from holdfast.spi.archive.storage import ArchiveStorage
+from holdfast.spi.backlog import BacklogStorage
 from holdfast.spi.blob_index import BlobIndexStorage
 from holdfast.spi.data_keys import DataKeyStorage
 from holdfast.spi.erasure import ErasureStorage, Store, StoreFinder
@@ -50,6 +51,7 @@ class Connections:
         blob_index: Callable[[str], BlobIndexStorage] | None = None,
         embedding: EmbeddingSide | None = None,
         indexer: EventIndexer | None = None,
+        backlog: BacklogStorage | None = None,
         durable: DurableSide | None = None,
         moves: SessionMoves | None = None,
         erasures: Callable[[str], ErasureStorage] | None = None,
@@ -78,6 +80,7 @@ class Connections:
         self.hybrid: HybridSide | None = None
         self.embedding = embedding
         self.indexer = indexer
+        self.backlog = backlog
         self.limits = DEFAULT_LIMITS
         self.on_close: list[Callable[[], Awaitable[None]]] = []
         self.loop = asyncio.get_running_loop()

@@ -19,6 +19,7 @@ from holdfast.contracts.tasks.work import Work
 from holdfast.contracts.vectors import Vectors
 from holdfast.contracts.wakes import Wakes
 from holdfast.engines.inmemory.archive import InMemoryArchive
+from holdfast.engines.inmemory.backlog import InMemoryBacklog
 from holdfast.engines.inmemory.blob import InMemoryBlobs
 from holdfast.engines.inmemory.boards import InMemoryBoards
 from holdfast.engines.inmemory.channel import InMemoryChannels
@@ -56,6 +57,7 @@ async def connect(request: OpenRequest) -> Connections:
         stores=lambda tenant, graph: _stores(engine, tenant, request, graph),
         connected=[ConnectedEngine(engine.name, ATTRIBUTES, durability, nothing, nothing)],
         work=Work(InMemoryWork(engine)),
+        backlog=InMemoryBacklog(engine),
         erasures=lambda tenant: InMemoryErasures(engine, tenant=tenant),
         archive=lambda tenant: InMemoryArchive(engine, tenant=tenant),
         data_keys=lambda tenant: InMemoryDataKeys(engine, tenant=tenant),

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING
 
+from holdfast.contracts.tasks.checks import check_agents
 from holdfast.contracts.tasks.work import WorkSignal
+from holdfast.values.backlog import Backlog, PoolUse
+from holdfast.values.checks import check_count
 from holdfast.values.erasure import ErasureRecord
 from holdfast.values.errors import ConfigError, NotSupportedError, UnavailableError
+from holdfast.values.identity import Agent
 from holdfast.wiring.archives import Archives
 from holdfast.wiring.connections import Connections
 from holdfast.wiring.engines import WIRINGS, providers
@@ -80,6 +84,40 @@ class Ops:
         self._refuse("unindexed_events")
         indexer = self._connections.indexer
         return 0 if indexer is None else await indexer.waiting()
+
+    async def backlog(self, *, agents: Sequence[Agent] = (), limit: int = 10_000) -> Backlog:
+        """Count what waits of all tenants: tasks that have not ended, events, dead letters.
+
+        Tasks of agents that are not in ``agents`` count as ``other``; of each state at most
+        ``limit`` are counted. It reads no task that has ended. ::
+
+            found = await state.ops.backlog(agents=["writer"])
+            print(found.tasks.get(("submitted", "writer"), 0), found.oldest_due_seconds)
+        """
+        self._connections.check_usable()
+        self._refuse("backlog")
+        named = sorted(str(one) for one in check_agents(agents) or ())
+        most = check_count("limit", limit)
+        if self._connections.backlog is None:
+            raise NotSupportedError(
+                " and ".join(sorted(set(self._state.engines.values()))),
+                "backlog",
+                why=f"{providers('tasks')}, as in {WIRINGS}",
+            )
+        return await self._connections.backlog.backlog(named, most)
+
+    def pools(self) -> dict[str, PoolUse]:
+        """Return how the connections are used, by engine; an engine without a pool is left out.
+
+        ::
+
+            print(state.ops.pools()["postgres"].waiting)
+        """
+        self._connections.check_usable()
+        self._refuse("pools")
+        return {
+            one.engine: one.pool() for one in self._connections.connected if one.pool is not None
+        }
 
     async def index_pending(self, progress: Callable[[int], None] | None = None) -> int:
         """Index the waiting events of all tenants now. Returns how many. Recall needs none of it.

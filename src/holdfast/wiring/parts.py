@@ -6,6 +6,7 @@ import dataclasses
 import time
 from collections.abc import Awaitable, Callable
 
+from holdfast.values.backlog import PoolUse
 from holdfast.values.errors import HoldfastError
 from holdfast.wiring.health import Condition, EngineHealth
 
@@ -22,6 +23,8 @@ class ConnectedEngine:
     version: str = ""
     capabilities: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    pool: Callable[[], PoolUse] | None = None
+    """Returns how its connections are used; ``None`` if it has no pool."""
 
     def serving(self, *attributes: str) -> ConnectedEngine:
         """Return the same engine for other attributes."""

@@ -24,6 +24,7 @@ from holdfast.contracts.wakes import Wakes
 from holdfast.engines.postgres import migrate
 from holdfast.engines.postgres.admin import PostgresAdmin
 from holdfast.engines.postgres.archive import PostgresArchive
+from holdfast.engines.postgres.backlog import PostgresBacklog
 from holdfast.engines.postgres.blob import PostgresBlobs
 from holdfast.engines.postgres.blob_index import PostgresBlobIndex
 from holdfast.engines.postgres.boards import PostgresBoards
@@ -97,6 +98,7 @@ def connections(
             embedder=request.embedder,
         ),
         indexer=PostgresIndexer(engine),
+        backlog=PostgresBacklog(engine),
         durable=DurableSide(
             log=lambda tenant: PostgresDurableLog(engine, tenant=tenant),
             transcripts=lambda tenant: PostgresTranscripts(engine, tenant=tenant),
@@ -124,6 +126,7 @@ def connected_engine(engine: Postgres) -> ConnectedEngine:
         found.unsafe or "committed: on disk when a write returns",
         engine.ping,
         engine.aclose,
+        pool=engine.pool_use,
         version=found.describe(),
         capabilities=tuple(
             name

@@ -75,6 +75,7 @@ class Postgres:
     ) -> None:
         self._pool = pool
         self._turns = TenantTurns(pool.get_max_size())
+        self.pool_use = self._turns.use
         self._owns = owns
         self._revive = revive
         self._at_hand: list[Any] = []

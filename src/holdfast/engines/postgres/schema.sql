@@ -1129,6 +1129,7 @@ CREATE VIEW holdfast.task_records AS
 --   append_task_remark(in_tenant text, in_id text, in_fence bigint, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text, in_step_kind text, in_step_name text, in_step_occurrence bigint, in_result text, OUT out_id text, OUT out_at timestamp with time zone, OUT out_seq bigint, OUT out_body text) RETURNS record
 --   append_to_session(the_tenant text, the_session text, the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[]) RETURNS TABLE(place integer, epoch integer, seq bigint)
 --   await_children(in_tenant text, in_id text, in_children text[]) RETURNS bigint
+--   backlog(these text[], at_most bigint) RETURNS TABLE(kind text, state text, agent text, amount double precision)
 --   begin_erasure(in_tenant text, in_id text, in_kind text, in_scope_id text, in_counts text) RETURNS SETOF holdfast.erasures
 --   bury_turn(the_tenant text, the_letter text, the_session text, the_event text, the_epoch integer, the_seq bigint, the_payload bytea, the_reason text) RETURNS void
 --   cancel_task(in_tenant text, in_id text, in_owner text, in_note text) RETURNS SETOF holdfast.task_records

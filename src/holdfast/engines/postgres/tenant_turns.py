@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, OrderedDict, deque
 
+from holdfast.values.backlog import PoolUse
+
 
 class TenantTurns:
     """Distributes a number of connections fairly among tenants.
@@ -30,6 +32,12 @@ class TenantTurns:
     def waiting(self) -> bool:
         """Whether a call waits for a turn."""
         return bool(self._waiting)
+
+    def use(self) -> PoolUse:
+        """Return how many turns have begun, and how many calls wait for one."""
+        held = self._held.total()
+        waiting = sum(len(turns) for turns in self._waiting.values())
+        return PoolUse(self._free + held, held, waiting)
 
     async def take(self, tenant: str) -> None:
         """Wait for a turn."""
