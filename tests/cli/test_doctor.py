@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import tempfile
 from importlib.metadata import version
 from typing import Any
@@ -13,8 +14,10 @@ from typer.testing import CliRunner
 
 import holdfast
 from holdfast import Settings
+from holdfast.cli import doctor
 from holdfast.cli.commands import app
 from holdfast.values.errors import ConfigError
+from holdfast.values.ids import new_ref
 from tests.wiring.valkey import valkey
 
 
@@ -79,6 +82,61 @@ def test_an_unknown_variable_is_a_warning_and_refused_by_strict(
     refused = CliRunner().invoke(app, ["doctor", "--strict"])
     assert isinstance(refused.exception, ConfigError)
     assert "did you mean HOLDFAST_TENANT?" in str(refused.exception)
+
+
+def _strict() -> tuple[int, list[str]]:
+    found = CliRunner().invoke(app, ["doctor", "--strict", "--json"])
+    lines = found.stderr.splitlines()
+    return found.exit_code, [
+        line.removeprefix("strict: ") for line in lines if line.startswith("strict: ")
+    ]
+
+
+def test_strict_fails_on_storage_that_keeps_nothing_and_on_any_warning(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    code, _ = _doctor(monkeypatch, STORAGE_TYPE="memory", REDIS_URL=valkey().url)
+    assert code == 0
+    code, problems = _strict()
+    assert code == 1
+    assert problems[0].startswith("inmemory: durability none")
+    assert any("set `appendfsync always`" in one for one in problems)
+
+
+def test_strict_fails_on_an_engine_that_is_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    _doctor(monkeypatch, DATABASE_URL="postgresql://nobody@127.0.0.1:1/none")
+    code, [problem] = _strict()
+    assert (code, problem.startswith("postgres: down: ")) == (1, True)
+
+
+def test_strict_fails_as_superuser_and_passes_as_a_login_for_workers(
+    database: str, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert tenant
+    code, found = _doctor(monkeypatch, DATABASE_URL=database)
+    assert (code, found[0]["status"]) == (0, "ok")
+    code, [problem] = _strict()
+    assert code == 1
+    assert "log in as a mere member of holdfast_app" in problem
+    name = f"strict_{new_ref()}".lower().replace("-", "_")
+    monkeypatch.setenv("HOLDFAST_LOGIN_PASSWORD", "s3cret")
+    made = CliRunner().invoke(app, ["db", "login", name, "--for", "worker"])
+    assert made.exit_code == 0, made.output
+    monkeypatch.delenv("HOLDFAST_LOGIN_PASSWORD")
+    login = re.sub(r"//[^@]*@", f"//{name}:s3cret@", database)
+    monkeypatch.setenv("DATABASE_URL", login)
+    assert _strict() == (0, [])
+
+
+def test_strict_fails_where_no_metrics_can_be_served(
+    database: str, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert tenant
+    _doctor(monkeypatch, DATABASE_URL=database)
+    monkeypatch.setattr(doctor, "find_spec", lambda _name: None)
+    code, problems = _strict()
+    assert code == 1
+    assert any(one.startswith("metrics: ") and "holdfast[server]" in one for one in problems)
 
 
 def _hybrid(database: str, tenant: str, *notes: str) -> None:

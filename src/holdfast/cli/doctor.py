@@ -7,6 +7,7 @@ import dataclasses
 import json
 from collections.abc import Iterator
 from contextlib import nullcontext
+from importlib.util import find_spec
 from typing import Annotated
 
 import typer
@@ -15,7 +16,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from holdfast.values.errors import ConfigError
-from holdfast.wiring.doctor import examine
+from holdfast.wiring.doctor import examine, problems
 from holdfast.wiring.health import EngineHealth
 from holdfast.wiring.settings import unknown_variables
 
@@ -27,7 +28,11 @@ def doctor(
     *,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Refuse variables HOLDFAST_… that are not known.")
+        bool,
+        typer.Option(
+            "--strict",
+            help="Exit with code 1 on every warning, and on variables HOLDFAST_… that are unknown.",
+        ),
     ] = False,
 ) -> None:
     """Connect to every configured engine and show its condition.
@@ -36,6 +41,15 @@ def doctor(
     shows the version, the latency, what an acknowledged write survives, its capabilities, and what
     to change. With Redis and Postgres together it also shows the acknowledgement level in effect,
     and how far Postgres is behind. Exit code 0 if all engines answer, 1 if one does not.
+
+    With --strict, for CI and before a process starts, the exit code is also 1 if there is anything
+    to change: a degraded engine, storage that keeps nothing, a login that no policy confines or
+    that owns the schema, a Redis that does not sync each write, an unknown variable, no package for
+    metrics. Each is printed to standard error.
+
+    For example:
+
+        holdfast doctor --strict --json
     """
     if strict and (unknown := unknown_variables()):
         raise ConfigError("; ".join(unknown))
@@ -52,8 +66,16 @@ def doctor(
         for one in found:
             table.add_row(one.engine, _MARKS[one.status], "\n".join(_said(one)))
         _out.print(table)
-    if any(one.status == "down" for one in found):
+    wrong = [*problems(found), *_lacking()] if strict else []
+    for problem in wrong:
+        typer.echo(f"strict: {problem}", err=True)
+    if wrong or any(one.status == "down" for one in found):
         raise typer.Exit(1)
+
+
+def _lacking() -> Iterator[str]:
+    if find_spec("prometheus_client") is None:
+        yield "metrics: no package to serve them: pip install 'holdfast[server]'"
 
 
 def _said(one: EngineHealth) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from typing import TypeVar
 
 from holdfast.sealing.data_keys import kek_counts
@@ -60,6 +60,20 @@ async def examine(settings: Settings | None = None) -> AsyncIterator[EngineHealt
                 yield together
     if request.blobs:
         yield await _checked(OBJECTS.name, lambda: _beside(OBJECTS, request))
+
+
+def problems(found: Iterable[EngineHealth]) -> Iterator[str]:
+    """Yield whatever a deployment should not start with, each with its engine and its fix.
+
+    >>> list(problems([EngineHealth("inmemory", "ok", serves=(), durability="none")]))
+    ['inmemory: durability none: set DATABASE_URL']
+    """
+    for one in found:
+        if one.status != "ok":
+            yield f"{one.engine}: {one.status}: {one.detail}"
+        if one.durability.startswith("none"):
+            yield f"{one.engine}: durability {one.durability}: set DATABASE_URL"
+        yield from (f"{one.engine}: {warning}" for warning in one.warnings)
 
 
 async def _graph(main: EngineSpec, request: OpenRequest) -> EngineHealth:

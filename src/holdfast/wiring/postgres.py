@@ -88,7 +88,7 @@ def connections(
     """Return the stores on an engine, with its health, maintenance and embedding."""
     return Connections(
         stores=lambda tenant, graph: _stores(engine, tenant, request, graph),
-        connected=[connected_engine(engine)],
+        connected=[connected_engine(engine, managed=revive is not None)],
         work=Work(PostgresWork(engine)),
         again=lambda: connect(_small(request), revive=revive),
         blob_index=lambda tenant: PostgresBlobIndex(engine, tenant=tenant, place="objects"),
@@ -117,8 +117,8 @@ def connections(
     )
 
 
-def connected_engine(engine: Postgres) -> ConnectedEngine:
-    """Return the engine as a ``State`` uses it."""
+def connected_engine(engine: Postgres, *, managed: bool = False) -> ConnectedEngine:
+    """Return the engine as a ``State`` uses it; a ``managed`` server is our own, embedded one."""
     found = engine.capabilities
     return ConnectedEngine(
         engine.name,
@@ -149,6 +149,10 @@ def connected_engine(engine: Postgres) -> ConnectedEngine:
                 (
                     f"no policy holds for {found.role}: log in as a mere member of holdfast_app",
                     not found.confined,
+                ),
+                (
+                    f"{engine.login} sees all tenants: log in as a mere member of holdfast_app",
+                    engine.login and not managed,
                 ),
             )
             if wrong
