@@ -16,6 +16,7 @@ from rich.table import Table
 
 from holdfast.values.errors import ConfigError
 from holdfast.wiring.admin import Administration
+from holdfast.wiring.secret_files import with_secret_files
 
 app = typer.Typer(help="Look after the database schema.", no_args_is_help=True)
 _out = Console()
@@ -99,14 +100,15 @@ def login(
     """Create a login role that has the rights of its processes, or change its password.
 
     Run it as a superuser or as a role that may create roles. A service that runs a worker too:
-    `holdfast db login my_service --for worker`. Its password is in HOLDFAST_LOGIN_PASSWORD.
+    `holdfast db login my_service --for worker`. Its password is in HOLDFAST_LOGIN_PASSWORD,
+    or in the file that HOLDFAST_LOGIN_PASSWORD_FILE names.
     """
 
     async def work() -> bool:
         async with _opened() as admin:
             return await admin.make_login(name, password, kinds)
 
-    password = os.environ.get("HOLDFAST_LOGIN_PASSWORD", "")
+    password = with_secret_files(os.environ).get("HOLDFAST_LOGIN_PASSWORD", "")
     if not password:
         raise ConfigError(f"set HOLDFAST_LOGIN_PASSWORD to the password of {name}")
     new = asyncio.run(work())

@@ -15,6 +15,7 @@ from holdfast.values.errors import ConfigError, UnknownSchemeError
 from holdfast.values.limits import DEFAULT_LIMITS, Limits
 from holdfast.wiring.masking import mask_url
 from holdfast.wiring.notices import notice
+from holdfast.wiring.secret_files import BY_FILE, with_secret_files
 
 STORAGE_TYPES = ("memory", "embedded", "postgres")
 ACK_LEVELS = ("", "hot", "fsync", "committed")
@@ -211,7 +212,8 @@ class Settings:
         """Read the environment, and a ``.env`` file in the current folder if there is one.
 
         The environment overrides the file. An unknown ``HOLDFAST_`` name is logged as a warning
-        that names the nearest known one.
+        that names the nearest known one. A variable with a secret may be in a file, which the
+        variable with ``_FILE`` after its name then names.
 
         >>> Settings.from_environment({"STORAGE_TYPE": "memory"}).storage_type
         'memory'
@@ -219,6 +221,7 @@ class Settings:
         given = _environment() if environment is None else environment
         for problem in unknown_variables(given):
             notice(problem)
+        given = with_secret_files(given)
         fields: dict[str, Any] = {}
         for field, name in _NAMES.items():
             text = given.get(name, "").strip()
@@ -252,7 +255,8 @@ def unknown_variables(environment: Mapping[str, str] | None = None) -> list[str]
     ['the variable HOLDFAST_TENNANT is unknown and has no effect: did you mean HOLDFAST_TENANT?']
     """
     given = _environment() if environment is None else environment
-    own = sorted(name for name in _NAMES.values() if name.startswith("HOLDFAST_"))
+    known = {*_NAMES.values(), *BY_FILE, *(f"{name}_FILE" for name in BY_FILE)}
+    own = sorted(name for name in known if name.startswith("HOLDFAST_"))
     return [
         f"the variable {name} is unknown and has no effect: did you mean "
         f"{difflib.get_close_matches(name, own, n=1, cutoff=0.0)[0]}?"
