@@ -1,36 +1,59 @@
-"""compose.yaml: whole, without a secret, and in the words that the code knows."""
+"""deploy/compose.yaml: whole, without a secret, and in the words that the code knows."""
 
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+import pytest
 import yaml  # type: ignore[import-untyped]
 
+from holdfast.engines.objects.address import Address
 from holdfast.wiring.engines import POSTGRES, REDIS, engine_of_url
-from holdfast.wiring.settings import _NAMES
+from holdfast.wiring.secret_files import BY_FILE
 from tests.architecture.source import ROOT
 
-TEXT = (ROOT / "compose.yaml").read_text()
+FILE = ROOT / "deploy" / "compose.yaml"
+TEXT = FILE.read_text()
 COMPOSE: dict[str, Any] = yaml.safe_load(TEXT)
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 OURS = {name: one for name, one in SERVICES.items() if "build" in one}
+STAYING = {"serve", "worker", "consolidate"}
 VARIABLE = re.compile(r"(?<!\$)\$\{(\w+)(?::([?-])([^}]*))?\}")
-SECRET = re.compile("PASSWORD|SECRET|_KEY")
-DRIVER_NAMES = {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"}
+SECRET = re.compile("PASSWORD|SECRET|_KEY|_URL")
 
 
-def _example() -> dict[str, str]:
-    lines = (ROOT / ".env.example").read_text().splitlines()
-    pairs = [line.partition("=") for line in lines if line and not line.startswith("#")]
-    return {name: value for name, _, value in pairs}
+@pytest.fixture(scope="module")
+def secrets(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that ``make-secrets.sh`` writes."""
+    folder = tmp_path_factory.mktemp("deploy")
+    script = folder / "make-secrets.sh"
+    script.write_bytes((FILE.parent / "make-secrets.sh").read_bytes())
+    for _ in range(2):
+        subprocess.run(["/bin/sh", str(script)], check=True, capture_output=True)
+    return folder / "secrets"
+
+
+def test_it_fits_the_schema_of_the_compose_specification(tmp_path: Path) -> None:
+    assert _fits_the_schema(FILE)
+    wrong = tmp_path / "compose.yaml"
+    wrong.write_text(TEXT.replace("healthcheck:", "healthchecks:", 1))
+    assert not _fits_the_schema(wrong)
+
+
+def _fits_the_schema(file: Path) -> bool:
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec"]
+    return subprocess.run([*command, str(file)], check=False, capture_output=True).returncode == 0
 
 
 def test_every_service_is_checked_or_waits_for_those_that_are() -> None:
-    assert {*("postgres", "valkey", "seaweedfs", "migrate", "login", "serve", "worker")} == set(
-        SERVICES
-    )
+    servers, once = {"postgres", "valkey", "seaweedfs"}, {"migrate", "login", "doctor"}
+    assert set(SERVICES) == servers | once | STAYING
     for name, service in SERVICES.items():
         waits = service.get("depends_on", {})
         assert service.get("healthcheck", {}).get("test") or waits, name
@@ -40,8 +63,10 @@ def test_every_service_is_checked_or_waits_for_those_that_are() -> None:
             else:
                 assert how["condition"] == "service_completed_successfully"
                 assert SERVICES[other]["restart"] == "no", f"{other} never completes"
-    for name in ("serve", "worker"):
-        assert set(SERVICES[name]["depends_on"]) == {"postgres", "valkey", "seaweedfs", "login"}
+    for name in STAYING:
+        assert set(SERVICES[name]["depends_on"]) == servers | {"doctor"}
+        assert SERVICES[name]["stop_grace_period"] == "45s"
+    assert "--strict" in SERVICES["doctor"]["command"]
 
 
 def test_each_of_our_processes_that_stays_is_checked_by_its_health() -> None:
@@ -50,50 +75,60 @@ def test_each_of_our_processes_that_stays_is_checked_by_its_health() -> None:
         if service["restart"] == "no":
             continue
         port = dict(pairwise(words)).get("--port" if words[1] == "serve" else "--metrics-port")
-        assert f"http://127.0.0.1:{port}/health" in service["healthcheck"]["test"][-1], name
+        assert f"http://127.0.0.1:{port}/health/ready" in service["healthcheck"]["test"][-1], name
 
 
-def test_every_secret_comes_from_the_environment_and_must_be_set() -> None:
+def test_every_secret_is_a_file_that_the_script_writes(secrets: Path) -> None:
     for name, service in SERVICES.items():
+        used = set()
         for variable, value in service.get("environment", {}).items():
             if re.search(SECRET, variable):
-                assert re.fullmatch(r"\$\{\w+:\?[^}]+\}", value), f"{name}: {variable}"
-            password = re.match(r"\w+://\w*:([^@]*)@", value)
-            assert not password or VARIABLE.fullmatch(password[1]), f"{name}: {variable}"
-    secrets = {one for one in _example() if re.search(SECRET, one)}
-    assert len(secrets) == 5
-    for variable, how, _ in VARIABLE.findall(TEXT):
-        assert how == ("?" if variable in secrets else "-"), variable
-    # Nothing in the example that somebody could leave as it is.
-    assert {_example()[one] for one in secrets} == {""}
+                assert variable.endswith("_FILE"), f"{name}: {variable}"
+                used.add(value.removeprefix("/run/secrets/"))
+        words = [service.get("command", ""), service.get("entrypoint", "")]
+        used |= set(re.findall(r"/run/secrets/(\w+)", str(words)))
+        assert used == set(service.get("secrets", [])), name
+    written = {path.name: path.read_text() for path in secrets.iterdir()}
+    assert set(written) == set(COMPOSE["secrets"])
+    for name, how in COMPOSE["secrets"].items():
+        assert how == {"file": f"secrets/{name}"}
+    assert secrets.stat().st_mode & 0o777 == 0o700
+    passwords = {text for name, text in written.items() if not name.endswith("_url")}
+    assert len(passwords) == 5
+    assert all(re.fullmatch(r"[0-9a-f]{48}", one) for one in passwords)
+    assert "deploy/secrets/" in (ROOT / ".gitignore").read_text().splitlines()
+    for _, how, _ in VARIABLE.findall(TEXT):
+        assert how == "-", "a variable without a default is a secret"
 
 
-def test_the_example_names_every_variable_and_no_other() -> None:
-    used = {name for name, _, _ in VARIABLE.findall(TEXT)}
-    assert used == set(_example())
-    for name, how, default in VARIABLE.findall(TEXT):
-        assert how != "-" or _example()[name] == default
-    ignored = (ROOT / ".gitignore").read_text().splitlines()
-    assert ".env" in ignored
-
-
-def test_the_environment_is_in_the_words_of_the_settings() -> None:
-    assert set(OURS) == {"migrate", "login", "serve", "worker"}
+def test_the_environment_is_in_the_words_of_the_settings(secrets: Path) -> None:
+    assert set(OURS) == {"migrate", "login", "doctor"} | STAYING
+    kinds = {"DATABASE_URL_FILE": POSTGRES, "REDIS_URL_FILE": REDIS}
     for name, service in OURS.items():
-        unknown = set(service["environment"]) - set(_NAMES.values()) - DRIVER_NAMES
-        assert unknown == ({"HOLDFAST_LOGIN_PASSWORD"} if name == "login" else set()), name
-        assert engine_of_url(service["environment"]["DATABASE_URL"]) is POSTGRES
-        if service["restart"] != "no":
-            assert engine_of_url(service["environment"]["REDIS_URL"]) is REDIS
+        assert set(service["environment"]) <= {f"{one}_FILE" for one in BY_FILE}, name
+        for variable, path in service["environment"].items():
+            value = (secrets / path.removeprefix("/run/secrets/")).read_text()
+            if variable in kinds:
+                assert engine_of_url(value) is kinds[variable]
+            if variable == "BLOB_URL_FILE":
+                assert Address.parse(value).config["secret_access_key"]
         assert service["command"].split()[0] == "holdfast"
 
 
-def test_only_what_migrates_logs_in_as_the_superuser() -> None:
+def test_only_what_migrates_logs_in_as_the_superuser(secrets: Path) -> None:
     superuser = SERVICES["postgres"]["environment"]["POSTGRES_USER"]
+    login = SERVICES["login"]["command"].split()[3]
+    for name, user in (("owner_url", superuser), ("database_url", login)):
+        assert urlsplit((secrets / name).read_text()).username == user
     for name, service in OURS.items():
-        login = service["environment"]["DATABASE_URL"].removeprefix("postgresql://").split(":")[0]
-        assert (login == superuser) == (service["restart"] == "no"), name
-        assert login in {superuser, SERVICES["login"]["command"].split()[3]}, name
+        assert ("owner_url" in service["secrets"]) == (name in {"migrate", "login"}), name
+
+
+def test_our_processes_have_no_rights_that_they_do_not_need() -> None:
+    for name, service in OURS.items():
+        assert service["cap_drop"] == ["ALL"], name
+        assert service["read_only"] is True, name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
 
 
 def test_images_are_pinned_ports_are_on_loopback_and_data_is_kept() -> None:
@@ -113,6 +148,7 @@ def test_images_are_pinned_ports_are_on_loopback_and_data_is_kept() -> None:
 
 def test_valkey_writes_each_command_to_disk_and_evicts_nothing() -> None:
     command = " ".join(SERVICES["valkey"]["command"])
+    assert "--maxmemory 512mb" in command
     for option in ("--appendonly yes", "--appendfsync always", "--maxmemory-policy noeviction"):
         assert option in command
     assert "--requirepass" in command

@@ -7,17 +7,21 @@ import json
 import re
 import tempfile
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml  # type: ignore[import-untyped]
 from typer.testing import CliRunner
 
 import holdfast
 from holdfast import Settings
 from holdfast.cli import doctor
 from holdfast.cli.commands import app
+from holdfast.testing.valkey_server import ValkeyServer
 from holdfast.values.errors import ConfigError
 from holdfast.values.ids import new_ref
+from tests.architecture.source import ROOT
 from tests.wiring.valkey import valkey
 
 
@@ -126,6 +130,32 @@ def test_strict_fails_as_superuser_and_passes_as_a_login_for_workers(
     login = re.sub(r"//[^@]*@", f"//{name}:s3cret@", database)
     monkeypatch.setenv("DATABASE_URL", login)
     assert _strict() == (0, [])
+
+
+def test_the_gate_of_compose_passes_with_its_valkey_and_its_login(
+    database: str, tenant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert tenant
+    services = yaml.safe_load((ROOT / "deploy" / "compose.yaml").read_text())["services"]
+    name = f"gate_{new_ref()}".lower().replace("-", "_")
+    (tmp_path / "password").write_text("s3cret")
+    monkeypatch.setenv("HOLDFAST_LOGIN_PASSWORD_FILE", str(tmp_path / "password"))
+    words = services["login"]["command"].split()[1:]
+    made = CliRunner().invoke(app, [*words[:2], name, *words[3:]])
+    assert made.exit_code == 0, made.output
+    monkeypatch.delenv("HOLDFAST_LOGIN_PASSWORD_FILE")
+    options = services["valkey"]["command"][-1].split("--dir /data")[1].split()
+    server = ValkeyServer(*options)
+    server.start()
+    try:
+        (tmp_path / "url").write_text(re.sub(r"//[^@]*@", f"//{name}:s3cret@", database))
+        _doctor(monkeypatch, STORAGE_TYPE="memory", REDIS_URL=server.url)
+        monkeypatch.delenv("STORAGE_TYPE")
+        monkeypatch.setenv("DATABASE_URL_FILE", str(tmp_path / "url"))
+        assert services["doctor"]["command"] == "holdfast doctor --strict"
+        assert _strict() == (0, [])
+    finally:
+        server.remove()
 
 
 def test_strict_fails_where_no_metrics_can_be_served(

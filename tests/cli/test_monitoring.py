@@ -32,7 +32,7 @@ async def work(task):
     return "done"
 """
 WORKER = ("worker", "agents:app", "--metrics-port", "0", "--log-json")
-ALERTS = yaml.safe_load((ROOT / "docs" / "operations" / "holdfast-alerts.yml").read_text())
+ALERTS = yaml.safe_load((ROOT / "deploy" / "prometheus" / "holdfast-alerts.yml").read_text())
 WATCHED = set(
     re.findall(r"holdfast_\w+", " ".join(rule["expr"] for rule in ALERTS["groups"][0]["rules"]))
 )

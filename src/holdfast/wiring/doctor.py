@@ -66,13 +66,13 @@ def problems(found: Iterable[EngineHealth]) -> Iterator[str]:
     """Yield whatever a deployment should not start with, each with its engine and its fix.
 
     >>> list(problems([EngineHealth("inmemory", "ok", serves=(), durability="none")]))
-    ['inmemory: durability none: set DATABASE_URL']
+    ['inmemory: durability none: use one that is durable']
     """
     for one in found:
         if one.status != "ok":
             yield f"{one.engine}: {one.status}: {one.detail}"
         if one.durability.startswith("none"):
-            yield f"{one.engine}: durability {one.durability}: set DATABASE_URL"
+            yield f"{one.engine}: durability {one.durability}: use one that is durable"
         yield from (f"{one.engine}: {warning}" for warning in one.warnings)
 
 
