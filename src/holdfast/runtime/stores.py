@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from holdfast.contracts.agent_memory import AgentMemory
 from holdfast.contracts.blobs import Blobs
@@ -22,6 +22,9 @@ from holdfast.contracts.tasks.work import WorkSignal
 from holdfast.contracts.vectors import VectorStore
 from holdfast.values.identity import Agent
 from holdfast.values.owners import MemoryScope
+
+if TYPE_CHECKING:
+    from holdfast.runtime.runner import Runner
 
 
 class WorkerOps(Protocol):
@@ -119,6 +122,11 @@ class TaskStores(Protocol):
     @property
     def ops(self) -> WorkerOps:
         """Operations that workers need beside the stores."""
+        ...
+
+    @property
+    def runner(self) -> type[Runner]:
+        """What a worker runs handlers with."""
         ...
 
     def for_owner(self, owner: str, *, memory: MemoryScope = "owner") -> TaskStores:

@@ -66,7 +66,7 @@ class Worker:
         if not app.agents:
             raise ConfigError(f"the app {app.name} has no handler: add one with @app.handler")
         self.name = check_id("name", name or f"{platform.node()}-{os.getpid()}-{new_ref()[:6]}")
-        self._app, self._state = app, state
+        self._app, self._state, self._runner = app, state, state.runner
         self._concurrency = check_count("concurrency", concurrency) or 1
         self._lease_seconds = check_seconds("lease_seconds", lease_seconds)
         self._poll_seconds = check_seconds("poll_seconds", poll_seconds)
@@ -260,7 +260,7 @@ class Worker:
             held.beats_until = claimed_at + handler.timeout_seconds
         keeper.watch(held)
         complete = self._completions[stores.tenant].complete
-        runner = Runner(stores, handler, complete, self._remembering, self._resources)
+        runner = self._runner(stores, handler, complete, self._remembering, self._resources)
         work = asyncio.create_task(self._see_through(runner, claimed, held, keeper))
         self._running[work] = held
         return held

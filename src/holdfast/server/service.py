@@ -124,7 +124,8 @@ class Service:
         if self._worker is not None:
             self.metrics.running.set_function(lambda: self._running)
         gate = self._assembled(app, state)
-        self.asgi: ASGIApp = Mounts(gate, mounts) if mounts else gate
+        asgi: ASGIApp = Mounts(gate, mounts) if mounts else gate
+        self.asgi: ASGIApp = asgi if state.tracing is None else state.tracing.http(asgi)
 
     @property
     def url(self) -> str:

@@ -13,6 +13,8 @@ from holdfast.contracts.schedules import Tasks, Ticks
 from holdfast.contracts.tasks.contexts import TaskMessage
 from holdfast.contracts.tasks.filters import TaskOrder, TaskWhere
 from holdfast.erasure.eraser import Progress
+from holdfast.runtime.runner import Ending
+from holdfast.runtime.running_task import RunningTask
 from holdfast.spi.log_entry import LogEntry
 from holdfast.spi.reranking import Reranker
 from holdfast.spi.tasks.operations import CountBy
@@ -58,6 +60,7 @@ from holdfast.wiring.archive_runs import ArchiveReport, OnProgress
 from holdfast.wiring.health import Health
 from holdfast.wiring.portal import Portal
 from holdfast.wiring.state import State
+from holdfast.wiring.telemetry import Tracing
 
 class BlockingStores:
     def __init__(self, target: Any, portal: Portal) -> None: ...
@@ -102,6 +105,8 @@ class BlockingStores:
     @property
     def owner(self) -> str: ...
     @property
+    def runner(self) -> type[BlockingRunner]: ...
+    @property
     def schedules(self) -> BlockingScheduleStore: ...
     @property
     def short_term(self) -> BlockingStates: ...
@@ -109,6 +114,8 @@ class BlockingStores:
     def tasks(self) -> BlockingTaskLedger: ...
     @property
     def tenant(self) -> str: ...
+    @property
+    def tracing(self) -> Tracing | None: ...
     @property
     def vectors(self) -> BlockingVectors: ...
 
@@ -532,6 +539,10 @@ class BlockingOps:
     def unindexed_events(self) -> int: ...
     @property
     def work(self) -> BlockingWorkSignal: ...
+
+@type_check_only
+class BlockingRunner:
+    def run(self, claimed: ClaimedTask, held: RunningTask) -> Ending: ...
 
 @type_check_only
 class BlockingScheduleStore:

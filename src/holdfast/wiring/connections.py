@@ -27,6 +27,7 @@ from holdfast.wiring.hybrid_sides import DurableSide, HybridSide
 from holdfast.wiring.parts import ConnectedEngine
 from holdfast.wiring.sealing import seal_stores
 from holdfast.wiring.stores import Stores
+from holdfast.wiring.telemetry import Tracing
 
 ATTRIBUTES: tuple[str, ...] = tuple(
     slot.name for slot in dataclasses.fields(Stores) if slot.name not in {"memory_log", "wakes"}
@@ -74,6 +75,7 @@ class Connections:
         self.provider: KeyProvider | None = None
         self.plain_vectors = False
         self._seals: dict[str, Seal] = {}
+        self.tracing: Tracing | None = None
         self.archive = archive
         self.unarchived: frozenset[str] = frozenset()
         """The attributes whose engine cannot dump its data."""
@@ -107,7 +109,14 @@ class Connections:
         if found.episodes is not None and serving.get("short_term") != serving["episodes"]:
             found.episodes.refuse_patches(serving.get("short_term", "no engine"))
         found.use_limits(self.limits)
-        return seal_stores(found, self.seal(tenant))
+        sealed = seal_stores(found, self.seal(tenant))
+        return sealed if self.tracing is None else self.tracing.stores(sealed, serving, tenant)
+
+    def use_tracing(self, tracing: Tracing | None) -> None:
+        """Trace all calls of all tenants, and count their round trips."""
+        self.tracing = tracing
+        if tracing is not None:
+            tracing.watch(self)
 
     def use_provider(self, provider: KeyProvider | None, *, plain_vectors: bool) -> None:
         """Seal the content of all tenants with the keys of a provider."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypedDict
 
 from holdfast.spi.embedding import Embedder
 from holdfast.spi.key_provider import KeyProvider
+from holdfast.telemetry.options import Telemetry
 from holdfast.values.checks import check_id
 from holdfast.values.clock import Clock
 from holdfast.values.errors import ConfigError, MissingExtraError, UnknownSchemeError
@@ -35,6 +36,7 @@ from holdfast.wiring.sealing import check_provider, check_sealable, provider_nam
 from holdfast.wiring.session_moves import move_sessions
 from holdfast.wiring.settings import Settings
 from holdfast.wiring.state import State
+from holdfast.wiring.telemetry import telemetry_of, tracing_of
 
 _NOT_YET = (
     "holdfast.open() is not a State yet: `async with holdfast.open(...) as state:`, or "
@@ -109,6 +111,7 @@ class Opening:
             for beside in self._beside():
                 await load(beside).put_beside(connections, request)
             await move_sessions(connections)
+            connections.use_tracing(tracing_of(request.telemetry))
             if made.embedder is not self._request.embedder:
                 close = getattr(made.embedder, "aclose", None)
                 connections.on_close += [close] if close else []
@@ -145,6 +148,7 @@ class OpenOptions(TypedDict, total=False):
     clock: Clock | None
     background: bool | None
     seal: KeyProvider | str | None
+    telemetry: Telemetry | None
 
 
 def open(  # noqa: A001 - holdfast.open is the front door's name
@@ -159,6 +163,7 @@ def open(  # noqa: A001 - holdfast.open is the front door's name
     clock: Clock | None = None,
     background: bool | None = None,
     seal: KeyProvider | str | None = None,
+    telemetry: Telemetry | None = None,
 ) -> Opening:
     """Open a ``State`` from these arguments, or else from the environment.
 
@@ -170,7 +175,8 @@ def open(  # noqa: A001 - holdfast.open is the front door's name
     process copies events from Redis to Postgres in the background, unless ``background=False``.
     ``embedder`` is your own object, or a name as in ``HOLDFAST_EMBEDDER``. ``clock`` replaces the
     time of the in-memory engine, for tests. ``seal`` encrypts content: a name as in
-    ``HOLDFAST_SEAL``, or your own key provider.
+    ``HOLDFAST_SEAL``, or your own key provider. ``telemetry`` traces every call with OpenTelemetry,
+    as ``HOLDFAST_OTEL=1`` does.
 
     ::
 
@@ -209,6 +215,7 @@ def open(  # noqa: A001 - holdfast.open is the front door's name
             clock=clock,
             background=chosen.background if background is None else background,
             seal=provider_named(chosen) if seal is None else seal,
+            telemetry=telemetry_of(telemetry, chosen),
         ),
         check_id("tenant", chosen.tenant if tenant is None else tenant),
     )

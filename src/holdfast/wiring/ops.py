@@ -240,5 +240,6 @@ async def _reopened(
 ) -> AsyncIterator[State]:
     connections = await again()
     connections.use_provider(found.provider, plain_vectors=found.plain_vectors)
+    connections.use_tracing(found.tracing)
     async with type(state)(connections, state.tenant) as reopened:
         yield reopened

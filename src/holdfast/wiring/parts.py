@@ -26,6 +26,9 @@ class ConnectedEngine:
     pool: Callable[[], PoolUse] | None = None
     """Returns how its connections are used; ``None`` if it has no pool."""
 
+    watch: Callable[[Callable[[], None]], None] | None = None
+    """Calls a function at each round trip from now on; ``None`` if it cannot."""
+
     def serving(self, *attributes: str) -> ConnectedEngine:
         """Return the same engine for other attributes."""
         return dataclasses.replace(self, serves=attributes)

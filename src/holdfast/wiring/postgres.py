@@ -44,6 +44,7 @@ from holdfast.engines.postgres.indexer import PostgresIndexer
 from holdfast.engines.postgres.items import PostgresItems
 from holdfast.engines.postgres.keys import PostgresKeys
 from holdfast.engines.postgres.long_term import PostgresLongTerm
+from holdfast.engines.postgres.round_trips import watch_round_trips
 from holdfast.engines.postgres.schedules import PostgresSchedules
 from holdfast.engines.postgres.session_moves import PostgresSessionMoves
 from holdfast.engines.postgres.short_term import PostgresStates
@@ -127,6 +128,7 @@ def connected_engine(engine: Postgres, *, managed: bool = False) -> ConnectedEng
         engine.ping,
         engine.aclose,
         pool=engine.pool_use,
+        watch=lambda call: watch_round_trips(engine, call),
         version=found.describe(),
         capabilities=tuple(
             name

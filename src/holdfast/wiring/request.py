@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from holdfast.engines.embedders.limited import LimitedEmbedder
 from holdfast.spi.embedding import Embedder, lexical_weight
 from holdfast.spi.key_provider import KeyProvider
+from holdfast.telemetry.options import Telemetry
 from holdfast.values.clock import Clock
 from holdfast.values.errors import InvalidInputError
 from holdfast.wiring.settings import Settings
@@ -26,6 +27,7 @@ class OpenRequest:
     clock: Clock | None = None
     background: bool = True
     seal: KeyProvider | None = None
+    telemetry: Telemetry | None = None
 
 
 def check_embedder(embedder: object) -> None:

@@ -60,6 +60,8 @@ _NAMES = {
     "seal": "HOLDFAST_SEAL",
     "keys": "HOLDFAST_KEYS",
     "seal_vectors": "HOLDFAST_SEAL_VECTORS",
+    "otel": "HOLDFAST_OTEL",
+    "otel_tenant": "HOLDFAST_OTEL_TENANT",
 }
 _LONGEST_STATEMENT = 2_147_483
 """Maximum seconds: Postgres stores a statement timeout as milliseconds in 32 bits."""
@@ -159,6 +161,10 @@ class Settings:
     """``HOLDFAST_KEYS``: the keys of HOLDFAST_SEAL=env: ID:KEY,ID:KEY; the first is for new."""
     seal_vectors: str = ""
     """``HOLDFAST_SEAL_VECTORS``: plain stores vectors unsealed; else sealed mode has none."""
+    otel: bool = False
+    """``HOLDFAST_OTEL``: traces and metrics of OpenTelemetry, to the global providers."""
+    otel_tenant: bool = False
+    """``HOLDFAST_OTEL_TENANT``: spans name the tenant, as ``db.namespace``."""
 
     def __post_init__(self) -> None:
         if self.storage_type and self.storage_type not in STORAGE_TYPES:
@@ -347,4 +353,6 @@ _READ: dict[str, Callable[[str, str], Any]] = {
     "search_timeout_seconds": _statement_seconds,
     "dedupe_message_ids": _switch,
     "push_allow_private": _switch,
+    "otel": _switch,
+    "otel_tenant": _switch,
 }

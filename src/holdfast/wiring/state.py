@@ -23,6 +23,7 @@ from holdfast.contracts.tasks.ledger import TaskLedger
 from holdfast.contracts.vectors import Vectors
 from holdfast.erasure.eraser import Progress
 from holdfast.memory.agent_memory import MemoryStores, StoredMemory
+from holdfast.runtime.runner import Runner
 from holdfast.values.checks import check_absent_id, check_id, check_optional_id, check_unreserved
 from holdfast.values.deprecation import warn_deprecated
 from holdfast.values.erasure import ErasureReport
@@ -35,6 +36,7 @@ from holdfast.wiring.erasure import eraser_of, erasure_scope
 from holdfast.wiring.ops import Ops
 from holdfast.wiring.sealing import is_refused, refused
 from holdfast.wiring.stores import Stores, stores_of_nobody, stores_of_owner
+from holdfast.wiring.telemetry import Tracing
 
 T = TypeVar("T")
 _OPERATORS = frozenset(
@@ -174,6 +176,16 @@ class State:
         """Calls for operators and workers: health, connections, queues, backlog."""
         self._refuse_confined("ops")
         return Ops(self, self._connections, self._refuse_owner)
+
+    @property
+    def runner(self) -> type[Runner]:
+        """What a worker runs handlers with: one that traces them if the state has telemetry."""
+        return Runner if self.tracing is None else self.tracing.runner
+
+    @property
+    def tracing(self) -> Tracing | None:
+        """What traces calls, handlers and requests; ``None`` without telemetry."""
+        return self._connections.tracing
 
     def memory(self, agent: Agent, *, session_id: str | None = None) -> AgentMemory:
         """Return an agent's memory: working state, session log and facts.

@@ -20,7 +20,6 @@ from holdfast.values.checks import (
     check_time,
     check_unreserved,
 )
-from holdfast.values.codec import encode_object
 from holdfast.values.content import ChatMessage
 from holdfast.values.errors import InvalidInputError
 from holdfast.values.identity import Agent, AgentId
@@ -30,6 +29,7 @@ from holdfast.values.owners import Owner
 from holdfast.values.tasks.events import ArtifactChunk
 from holdfast.values.tasks.records import TaskRecord
 from holdfast.values.tasks.reports import Report, StatusReport
+from holdfast.values.tasks.trace import encode_untraced
 
 _FIRST = datetime(1, 1, 2, tzinfo=UTC)
 _LAST = datetime(9999, 1, 1, tzinfo=UTC)
@@ -157,7 +157,7 @@ class AdoptedCalls(LedgerCalls, AdoptedLedger):
             AgentId.parse(agent),
             check_unreserved("owner", check_absent_id("owner", owner)),
             check_unreserved("context_id", check_absent_id("context_id", context_id)) or new_id(),
-            encode_object({} if metadata is None else metadata, field="metadata"),
+            encode_untraced(metadata),
             _check_reports(reports),
         )
         return (await self._storage.adopt(adoption)).load()
@@ -215,7 +215,7 @@ def _check_report(field: str, report: object) -> StoredReport:
                 None if report.at is None else _check_at(f"{field}.at", report.at),
                 None
                 if report.metadata is None
-                else encode_object(report.metadata, field=f"{field}.metadata"),
+                else encode_untraced(report.metadata, field=f"{field}.metadata"),
             )
         case ChatMessage():
             return StoredMessage.of(report, field=field)

@@ -13,7 +13,6 @@ from holdfast.values.checks import (
     check_optional_id,
     check_text,
 )
-from holdfast.values.codec import encode_object
 from holdfast.values.errors import IllegalTransitionError, InvalidInputError, LeaseLostError
 from holdfast.values.identity import AgentId
 from holdfast.values.lifecycle import WAITING, TaskState
@@ -21,6 +20,7 @@ from holdfast.values.owners import ANY_OWNER
 from holdfast.values.tasks.events import StepKey
 from holdfast.values.tasks.push import OutboxEntry
 from holdfast.values.tasks.records import Lease
+from holdfast.values.tasks.trace import encode_untraced
 
 MAX_NOTE_BYTES = 1 << 20
 """The largest note of a request, and the largest text of feedback."""
@@ -49,7 +49,7 @@ def encode_metadata(metadata: object) -> str:
     >>> encode_metadata({"channel": "mail"})
     '{"channel":"mail"}'
     """
-    text = encode_object({} if metadata is None else metadata, field="metadata")
+    text = encode_untraced(metadata)
     if text_bytes(text) > MAX_METADATA_BYTES:
         raise InvalidInputError(
             "metadata",

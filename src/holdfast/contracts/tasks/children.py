@@ -12,12 +12,13 @@ from holdfast.spi.tasks.draft import Draft, check_run_after
 from holdfast.spi.tasks.stored import StoredMessage
 from holdfast.spi.tasks.workers import StepDraft
 from holdfast.values.checks import check_absent_id, check_count, check_id, check_unreserved
-from holdfast.values.codec import encode_json, encode_object
+from holdfast.values.codec import encode_json
 from holdfast.values.content import ChatMessage
 from holdfast.values.identity import Agent, AgentId
 from holdfast.values.owners import Owner
 from holdfast.values.tasks.events import StepKey
 from holdfast.values.tasks.records import MAX_ATTEMPTS, Lease, TaskPage, TaskRecord
+from holdfast.values.tasks.trace import encode_untraced
 
 
 class ChildOptions(TypedDict):
@@ -150,12 +151,11 @@ def check_child(agent: Agent, message: ChatMessage, **how: Unpack[ChildOptions])
     >>> str(check_child("writer", ChatMessage.user("hi"), **how).agent)
     'writer'
     """
-    metadata = {} if how["metadata"] is None else how["metadata"]
     return Draft(
         AgentId.parse(agent),
         StoredMessage.of(message),
         check_unreserved("context_id", check_absent_id("context_id", how["context_id"])),
-        metadata=encode_object(metadata, field="metadata"),
+        metadata=encode_untraced(how["metadata"]),
         max_attempts=check_attempts(how["max_attempts"]),
         run_after=check_run_after(how["run_after"]),
     )

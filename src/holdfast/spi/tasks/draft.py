@@ -13,6 +13,7 @@ from holdfast.values.errors import InvalidInputError
 from holdfast.values.identity import AgentId
 from holdfast.values.ids import new_id
 from holdfast.values.tasks.records import MAX_ATTEMPTS, TaskRecord, content_digest
+from holdfast.values.tasks.trace import TRACE_KEY
 
 _FOREVER = timedelta(days=4_000_000)
 """Longer than the time between any two dates."""
@@ -80,11 +81,14 @@ class Draft:
             due = f"+{when.total_seconds()}"
         else:
             due = when.astimezone(UTC).isoformat() if when else ""
+        metadata = decode_json(self.metadata)
+        # Another process retries it in another span: that is no other content.
+        metadata.pop(TRACE_KEY, None)
         content = {
             "agent": str(self.agent),
             "message": decode_json(self.message.payload),
             "context_id": self.context_id,
-            "metadata": decode_json(self.metadata),
+            "metadata": metadata,
             "max_attempts": self.max_attempts,
             "run_after": due,
             "retry_of": self.retry_of,

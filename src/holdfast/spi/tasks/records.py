@@ -23,6 +23,7 @@ from holdfast.values.tasks.events import EventBody, TaskEvent, TaskRequest, Tran
 from holdfast.values.tasks.push import OutboxEntry
 from holdfast.values.tasks.records import Artifact, Lease, TaskRecord
 from holdfast.values.tasks.replay import assemble
+from holdfast.values.tasks.trace import TRACE_KEY, take_traceparent
 
 StoredBody: TypeAlias = Transition | TaskRequest | StoredMessage | StoredStep | StoredChunk
 MessageRow: TypeAlias = tuple[str, datetime, str, int | None]
@@ -140,6 +141,7 @@ class TaskSnapshot(NamedTuple):
     def load(self) -> TaskRecord:
         """Return a new record of the task, as agents read it."""
         task = self.task
+        metadata = decode_json(task.metadata)
         return TaskRecord(
             task.id,
             task.context_id,
@@ -152,7 +154,7 @@ class TaskSnapshot(NamedTuple):
             status_message=None if self.status is None else self.status.load(),
             messages=load_messages(self.messages),
             artifacts=load_artifacts(task.id, self.chunks) if self.chunks else [],
-            metadata=decode_json(task.metadata),
+            metadata=metadata,
             version=task.version,
             fence=task.fence,
             attempts=task.attempts,
@@ -171,6 +173,7 @@ class TaskSnapshot(NamedTuple):
             key=task.key,
             handler_version=task.handler_version,
             first_message=None if self.first is None else self.first.load(),
+            traceparent=take_traceparent(metadata) if TRACE_KEY in metadata else "",
         )
 
 

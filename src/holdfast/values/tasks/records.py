@@ -110,6 +110,9 @@ class TaskRecord:
     first_message: ChatMessage | None = None
     """What it began with, if a listing was asked for it."""
 
+    traceparent: str = ""
+    """The span that submitted it, as W3C Trace Context has it; empty if it was not traced."""
+
     @property
     def adopted(self) -> bool:
         """Whether somebody else runs it: no worker claims it, so ``max_attempts`` is 0.
