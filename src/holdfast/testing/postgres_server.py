@@ -36,13 +36,17 @@ class PostgresServer:
         self.data = self.folder / "data"
         self.port = free_port()
         self.process: subprocess.Popen[bytes] | None = None
-        secret = self.folder / "password"
-        secret.write_text(PASSWORD)
-        initialise(self.data, major=major, password_file=secret)
+        self.create()
         self.user = system_user(self.data)
         if self.user:
             os.chown(self.folder, pwd.getpwnam(self.user).pw_uid, -1)
         atexit.register(self.remove)
+
+    def create(self) -> None:
+        """Make the data folder."""
+        secret = self.folder / "password"
+        secret.write_text(PASSWORD)
+        initialise(self.data, major=self.major, password_file=secret)
 
     def start(self) -> None:
         """Start, and wait until it takes connections."""

@@ -137,6 +137,7 @@ def connected_engine(engine: Postgres, *, managed: bool = False) -> ConnectedEng
                 ("iterative index scans", found.iterative_scan),
                 ("AGE", found.age),
                 (f"tenants isolated by policies, as {found.role}", found.confined),
+                (found.where, found.host),
             )
             if there
         ),
@@ -156,6 +157,7 @@ def connected_engine(engine: Postgres, *, managed: bool = False) -> ConnectedEng
                     f"{engine.login} sees all tenants: log in as a mere member of holdfast_app",
                     engine.login and not managed,
                 ),
+                (found.failover_warning, found.failover_warning),
             )
             if wrong
         ),

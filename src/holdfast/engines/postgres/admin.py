@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Self
 
-import asyncpg
-
 from holdfast.engines.postgres import migrate
 from holdfast.engines.postgres.capabilities import read_capabilities
 from holdfast.engines.postgres.errors import connecting, mapped
+from holdfast.engines.postgres.hosts import connector
 from holdfast.engines.postgres.logins import make_login
 from holdfast.engines.postgres.maintenance import Maintenance
 from holdfast.engines.postgres.queries import load
@@ -35,7 +34,7 @@ class PostgresAdmin:
     async def open(cls, url: str) -> Self:
         """Connect; the schema may be of any version."""
         with connecting():
-            return cls(await asyncpg.connect(url, timeout=10))
+            return cls(await connector(url)(url, timeout=10))
 
     async def aclose(self) -> None:
         """Close the connection."""

@@ -31,6 +31,15 @@ class Capabilities:
     confined: bool = False
     """Whether the policies of the tables hold for the role, so that a statement sees one tenant."""
 
+    host: str = ""
+    """The address and port that the server was reached at; empty over a socket."""
+    standby: bool = False
+    standbys: int = 0
+    """How many standbys stream from the server."""
+    synchronous: bool = False
+    """Whether the server names synchronous standbys, whose answer a commit waits for."""
+    synchronous_commit: str = "on"
+
     @property
     def iterative_scan(self) -> bool:
         """Whether an index scan continues until enough rows pass the filter."""
@@ -38,6 +47,41 @@ class Capabilities:
             return False
         version = tuple(int(part) for part in self.pgvector.split(".")[:2])
         return version >= ITERATIVE_SCAN_SINCE
+
+    @property
+    def where(self) -> str:
+        """Which host this is, and how many standbys follow it.
+
+        >>> Capabilities(180000, None, None, "", host="10.0.0.5:5432", standbys=1).where
+        'the primary at 10.0.0.5:5432, 1 standby, not synchronous'
+        """
+        found = ["a standby" if self.standby else "the primary"]
+        found[0] += f" at {self.host}" if self.host else ""
+        if self.standbys or self.synchronous:
+            found.append(f"{self.standbys} standby{'s' * (self.standbys != 1)}")
+            waits = self.synchronous and self.synchronous_commit not in {"off", "local"}
+            found.append("synchronous" if waits else "not synchronous")
+        return ", ".join(found)
+
+    @property
+    def failover_warning(self) -> str:
+        """Why a failover could lose a write, or why writes may wait, with the fix; else ``""``.
+
+        >>> Capabilities(180000, None, None, "", standbys=1, synchronous=True).failover_warning
+        ''
+        """
+        if self.standbys and not self.synchronous:
+            why, fix = "no standby is synchronous", "set synchronous_standby_names"
+        elif self.synchronous and self.synchronous_commit == "local":
+            why, fix = "synchronous_commit is local", "set it to on"
+        elif self.synchronous and not self.standbys:
+            return (
+                "synchronous_standby_names is set and no standby is connected: start one, or "
+                "writes may wait for it"
+            )
+        else:
+            return ""
+        return f"{why}, so that a failover can lose an acknowledged write: {fix}"
 
     def check_safe(self) -> None:
         """Raise unless a commit is on disk when it returns, and policies hold for the role."""
@@ -81,4 +125,9 @@ async def read_capabilities(connection: Any) -> Capabilities:
         role=row["role"],
         sees_all=row["sees_all"],
         confined=row["confined"],
+        host=row["host"],
+        standby=row["standby"],
+        standbys=row["standbys"],
+        synchronous=row["synchronous"],
+        synchronous_commit=row["synchronous_commit"],
     )

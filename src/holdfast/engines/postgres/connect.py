@@ -8,6 +8,7 @@ import asyncpg
 
 from holdfast.engines.postgres import migrate
 from holdfast.engines.postgres.errors import connecting, mapped
+from holdfast.engines.postgres.hosts import connector
 from holdfast.engines.postgres.roles import APP_ROLE, login_role, make_roles, may_work
 from holdfast.values.errors import ConfigError, SchemaError
 
@@ -21,6 +22,7 @@ async def connected_pool(url: str, *, pooler: bool, session: dict[str, str], **h
     with connecting():
         pool = await asyncpg.create_pool(
             url,
+            connect=connector(url),
             min_size=0,
             reset=_nothing_to_reset,
             # A transaction pooler supports neither named statements nor startup settings.

@@ -12,7 +12,7 @@ import asyncpg
 from holdfast.engines.postgres import migrate
 from holdfast.engines.postgres.capabilities import Capabilities, read_capabilities
 from holdfast.engines.postgres.connect import APP_ROLE, connected_pool, prepare
-from holdfast.engines.postgres.errors import mapped, to_holdfast
+from holdfast.engines.postgres.errors import is_read_only, mapped, to_holdfast
 from holdfast.engines.postgres.queries import load
 from holdfast.engines.postgres.retries import (
     DRIVER_ERRORS,
@@ -359,8 +359,9 @@ class Postgres:
         """
         with suppress(*DRIVER_ERRORS):
             cause = error.__cause__ if isinstance(error, HoldfastError) else error
-            if isinstance(cause, asyncpg.InternalClientError):
-                # The driver's own state is broken: the pool would give it to the next caller.
+            # The driver's own state is broken, or the server is no longer the primary: the pool
+            # would give the connection to the next caller.
+            if isinstance(cause, asyncpg.InternalClientError) or is_read_only(error):
                 connection.terminate()
             await self._pool.release(connection, timeout=LEAVE_SECONDS)
 

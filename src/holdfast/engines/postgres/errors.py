@@ -36,6 +36,9 @@ CONNECTION_LOST = "the connection to the server was lost: try again"
 TRY_AGAIN = ("40001", "40P01", "55P03")
 """Rolled back because of concurrent transactions: the same statement may run again."""
 
+READ_ONLY = "25006"
+"""The server takes no writes: it is a standby, or was the primary before a failover."""
+
 
 def to_holdfast(error: BaseException, *, wrote: bool) -> HoldfastError:
     """Return our error for a driver's; ``wrote``: the lost statement may have written.
@@ -59,6 +62,9 @@ def to_holdfast(error: BaseException, *, wrote: bool) -> HoldfastError:
 
 
 _BY_STATE: dict[str, Callable[[str], HoldfastError]] = {
+    READ_ONLY: lambda text: UnavailableError(
+        ENGINE, f"{text}: the server takes no writes, as before a standby is promoted"
+    ),
     "28": lambda text: ConfigError(f"{ENGINE}: {text}: check the user, password and database"),
     "3D": lambda text: ConfigError(f"{ENGINE}: {text}: check the user, password and database"),
     "3F": lambda _text: SchemaError(have=0, want=1),
@@ -97,6 +103,17 @@ def _from_interface(error: asyncpg.InterfaceError) -> HoldfastError:
         return ConfigError(f"{ENGINE}: two calls use one connection at the same time")
     # Raised before anything is sent: the connection was closed, or there was none.
     return UnavailableError(ENGINE, CONNECTION_LOST)
+
+
+def is_read_only(error: BaseException) -> bool:
+    """Whether a statement failed because the server takes no writes.
+
+    >>> is_read_only(asyncpg.ReadOnlySQLTransactionError("cannot execute INSERT"))
+    True
+    """
+    # Another error of ours blames the caller: a query of a graph that may only read.
+    cause = error.__cause__ if isinstance(error, UnavailableError) else error
+    return getattr(cause, "sqlstate", None) == READ_ONLY
 
 
 def nothing_was_sent(error: BaseException) -> bool:

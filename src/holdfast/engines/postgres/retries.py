@@ -8,7 +8,7 @@ from typing import Any
 import asyncpg
 import stamina
 
-from holdfast.engines.postgres.errors import TRY_AGAIN, nothing_was_sent, to_holdfast
+from holdfast.engines.postgres.errors import READ_ONLY, TRY_AGAIN, nothing_was_sent, to_holdfast
 from holdfast.values.errors import HoldfastError, UnavailableError
 
 DRIVER_ERRORS = (
@@ -46,7 +46,7 @@ def may_retry(error: BaseException, *, safe: bool) -> bool:
         hopeless = isinstance(error.cause, (asyncpg.InterfaceError, HoldfastError))
         return state[:2] not in {"28", "3D"} and not hopeless
     state = str(getattr(error, "sqlstate", None) or "")
-    if state in TRY_AGAIN or state in {"57P01", "57P02", "57P03", "53300"}:
+    if state in TRY_AGAIN or state in {"57P01", "57P02", "57P03", "53300", READ_ONLY}:
         return True
     if nothing_was_sent(error):
         return True
