@@ -18,7 +18,8 @@ ENGINES := holdfast.testing.inmemory:InMemoryHarness tests.engines.postgres:Post
 # The same engines in other versions, through other connections, and those of single contracts.
 ENGINES_ALL := $(ENGINES) tests.engines.owned:OwnedHarness \
 	tests.engines.postgres:Postgres16Harness tests.engines.postgres:BorrowedPoolHarness \
-	tests.engines.redis:RedisClusterHarness tests.engines.objects:S3Harness \
+	tests.engines.redis:RedisClusterHarness \
+	tests.engines.hybrid:HybridClusterHarness tests.engines.objects:S3Harness \
 	tests.engines.objects:S3PostgresHarness tests.engines.age:AgeHarness \
 	tests.engines.sealed:SealedInMemoryHarness tests.engines.sealed:SealedPostgresHarness
 # The hybrid with everything flushed, cold, or committed before each call: only in the long run.

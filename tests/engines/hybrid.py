@@ -40,7 +40,7 @@ from holdfast.values.ids import new_ref
 from tests.engines.postgres import PostgresHarness
 from tests.engines.redis import AGE, DUMP, MOVED_CLOCK
 from tests.engines.server_folder import server_folder
-from tests.engines.valkey_server import ValkeyServer
+from tests.engines.valkey_server import PRIMARIES, ValkeyCluster, ValkeyServer
 
 EVICT = """
 for _, key in ipairs(redis.call('KEYS', '*:ses:*')) do
@@ -60,6 +60,14 @@ def valkey() -> ValkeyServer:
     return found
 
 
+@cache
+def cluster_with_replicas() -> ValkeyCluster:
+    """One cluster for all tests of a run."""
+    found = ValkeyCluster(replicas=1)
+    found.start()
+    return found
+
+
 class HybridHarness(PostgresHarness):
     """Nothing is flushed unless a call needs it: reads merge both logs."""
 
@@ -72,15 +80,33 @@ class HybridHarness(PostgresHarness):
     contracts = frozenset({"episodes", "history", "short_term", "memory"})
     _shift_us = 0
 
+    @classmethod
+    def hot_url(cls) -> str:
+        """How the engine connects to Valkey."""
+        return valkey().url
+
+    @classmethod
+    def hot_servers(cls) -> list[ValkeyServer]:
+        """All servers of it that hold data."""
+        return [valkey()]
+
+    async def _each(self, script: str, *args: Any) -> list[Any]:
+        answers = []
+        for one in self.hot_servers():
+            async with redis.asyncio.Redis(port=one.port) as client:
+                answers.append(await client.eval(script, 0, *args))
+        return answers
+
     async def open(self) -> None:
         """A tenant of this test's own, on an empty Valkey."""
-        assert valkey().ask("FLUSHALL") == "+OK"
+        for one in self.hot_servers():
+            assert one.ask("FLUSHALL") == "+OK"
         self._shift_us = 0
         await super().open()
         await self._open_hot()
 
     async def _open_hot(self) -> None:
-        self.redis = await Redis.open(valkey().url)
+        self.redis = await Redis.open(self.hot_url())
         if self._shift_us:
             self._move_clock()
         self.writer = "" if self.level == "committed" else new_ref()
@@ -151,11 +177,11 @@ class HybridHarness(PostgresHarness):
         await super().elapse(seconds)
         self._shift_us += round(seconds * 1_000_000)
         self._move_clock()
-        async with redis.asyncio.Redis(port=valkey().port) as client:
-            await client.eval(AGE, 0, round(seconds * 1000))
+        await self._each(AGE, round(seconds * 1000))
 
     def _move_clock(self) -> None:
-        self.redis.scripts = scripts.load(clock=MOVED_CLOCK.format(shift=self._shift_us))
+        clock = MOVED_CLOCK.format(shift=self._shift_us)
+        self.redis.scripts = scripts.load(**self.redis.replaced, clock=clock)
 
     def log(self, tenant: str) -> HybridLog:
         """The log of a tenant, one for all its stores."""
@@ -212,9 +238,8 @@ class HybridHarness(PostgresHarness):
 
     async def raw(self, contract: str) -> list[str | bytes]:
         """What both hold."""
-        async with redis.asyncio.Redis(port=valkey().port) as client:
-            flat = await client.eval(DUMP, 0)
-        pairs = sorted(zip(flat[::2], flat[1::2], strict=True))
+        answers = await self._each(DUMP)
+        pairs = sorted(pair for flat in answers for pair in zip(flat[::2], flat[1::2], strict=True))
         return [*await super().raw(contract), *(part for pair in pairs for part in pair)]
 
 
@@ -277,8 +302,7 @@ class ColdHybridHarness(FlushedHybridHarness):
             await self.consolidator.unload(tenant, session)
         for where in work.clean:
             await self.evict(*where)
-        async with redis.asyncio.Redis(port=valkey().port) as client:
-            await client.eval(EVICT, 0)
+        await self._each(EVICT)
 
 
 class CommittedHybridHarness(HybridHarness):
@@ -287,3 +311,21 @@ class CommittedHybridHarness(HybridHarness):
     name = "hybrid-committed"
     database = "holdfast_committed"
     level = "committed"
+
+
+class HybridClusterHarness(HybridHarness):
+    """Three primaries that share the slots, each with a replica."""
+
+    name = "hybrid-cluster"
+    database = "holdfast_cluster"
+    level = "committed"
+
+    @classmethod
+    def hot_url(cls) -> str:
+        """Any node."""
+        return cluster_with_replicas().url
+
+    @classmethod
+    def hot_servers(cls) -> list[ValkeyServer]:
+        """The primaries."""
+        return cluster_with_replicas().servers[:PRIMARIES]

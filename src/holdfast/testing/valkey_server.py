@@ -52,17 +52,20 @@ class ValkeyServer:
         """The unix socket, for those who are on the same machine."""
         return self.folder / "socket"
 
-    def start(self) -> None:
-        """Start, and wait until it has read its log and answers."""
-        command = [
+    def command(self) -> list[str]:
+        """What starts it."""
+        return [
             str(PROGRAM),
             *("--bind", "127.0.0.1", "--port", str(self.port), "--dir", str(self.folder)),
             *("--unixsocket", str(self.socket), "--save", "", "--daemonize", "no"),
             *self.options,
         ]
+
+    def start(self) -> None:
+        """Start, and wait until it has read its log and answers."""
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(
-                command,
+                self.command(),
                 stdout=log,
                 stderr=log,
                 stdin=subprocess.DEVNULL,
@@ -83,6 +86,31 @@ class ValkeyServer:
         except OSError:
             return ""
 
+    def read(self, command: str) -> str:
+        """One command by hand, whose answer is a text; empty when nobody answers."""
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=10) as wire:
+                wire.sendall(f"{command}\r\n".encode())
+                with wire.makefile("rb") as answer:
+                    head = answer.readline()
+                    return answer.read(int(head[1:])).decode() if head.startswith(b"$") else ""
+        except OSError:
+            return ""
+
+    def fields(self, command: str) -> dict[str, str]:
+        """One command by hand, whose answer is a list of names and values."""
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=10) as wire:
+                wire.sendall(f"{command}\r\n".encode())
+                with wire.makefile("rb") as answer:
+                    head = answer.readline()
+                    count = int(head[1:]) if head.startswith(b"*") else 0
+                    texts = [answer.read(int(answer.readline()[1:]) + 2) for _ in range(count)]
+        except OSError:
+            return {}
+        listed = [text.strip().decode() for text in texts]
+        return dict(zip(listed[::2], listed[1::2], strict=True))
+
     def kill(self) -> None:
         """As the power would, without a word."""
         self._end(signal.SIGKILL)
@@ -101,51 +129,3 @@ class ValkeyServer:
             self.process.send_signal(how)
             self.process.wait()
             self.process = None
-
-
-class ValkeyCluster:
-    """Three servers that share the slots."""
-
-    def __init__(self) -> None:
-        # Its own choice, the port + 10,000, may be taken or beyond the last one.
-        self._buses = [free_port() for _ in range(3)]
-        self.servers = [
-            ValkeyServer("--cluster-enabled", "yes", "--cluster-port", str(bus), fsync="no")
-            for bus in self._buses
-        ]
-
-    @property
-    def url(self) -> str:
-        """How to connect: any node will do."""
-        nodes = ",".join(f"127.0.0.1:{server.port}" for server in self.servers)
-        return f"redis+cluster://{nodes}"
-
-    def start(self) -> None:
-        """Start all, give each a third of the slots, and wait until they agree."""
-        share = 16_384 // 3
-        for at, server in enumerate(self.servers):
-            server.start()
-            last = 16_383 if at == 2 else (at + 1) * share - 1
-            assert server.ask(f"CLUSTER ADDSLOTSRANGE {at * share} {last}") == "+OK"
-        first = self.servers[0]
-        for server, bus in zip(self.servers, self._buses, strict=True):
-            assert first.ask(f"CLUSTER MEET 127.0.0.1 {server.port} {bus}") == "+OK"
-        limit = time.monotonic() + 60
-        while not all(self._agrees(server) for server in self.servers):
-            assert time.monotonic() < limit, "the cluster does not come together"
-            time.sleep(0.05)
-
-    def remove(self) -> None:
-        """Stop all, and leave nothing behind."""
-        for server in self.servers:
-            server.remove()
-
-    def _agrees(self, server: ValkeyServer) -> bool:
-        with socket.create_connection(("127.0.0.1", server.port), timeout=10) as wire:
-            wire.sendall(b"CLUSTER INFO\r\n")
-            about = wire.recv(1 << 16).decode()
-            wire.sendall(b"CLUSTER NODES\r\n")
-            nodes = wire.recv(1 << 16).decode()
-        # A node without a link gets no published message, and nobody is told.
-        linked = nodes.count(" connected ") == 3 and "handshake" not in nodes
-        return "cluster_state:ok" in about and "cluster_known_nodes:3" in about and linked

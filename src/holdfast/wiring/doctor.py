@@ -55,9 +55,7 @@ async def examine(settings: Settings | None = None) -> AsyncIterator[EngineHealt
         redis = await _checked(REDIS.name, lambda: _beside(REDIS, request))
         yield redis
         if main in (POSTGRES, EMBEDDED) and redis.status != "down":
-            together = await _checked("hybrid", lambda: _hybrid(request))
-            if together is not None:
-                yield together
+            yield await _checked("hybrid", lambda: _hybrid(request))
     if request.blobs:
         yield await _checked(OBJECTS.name, lambda: _beside(OBJECTS, request))
 
@@ -87,21 +85,18 @@ async def _graph(main: EngineSpec, request: OpenRequest) -> EngineHealth:
         await engine.aclose()
 
 
-async def _hybrid(request: OpenRequest) -> EngineHealth | None:
+async def _hybrid(request: OpenRequest) -> EngineHealth:
     """Return the hybrid's acknowledgement level, and how far Postgres is behind Redis."""
     wiring = load(REDIS)
     engine = await wiring.opened(request, request.redis)
     try:
-        connected: ConnectedEngine | None = wiring.connected_hybrid_of(request, engine)
-        return None if connected is None else await connected.probe()
+        connected: ConnectedEngine = wiring.connected_hybrid_of(request, engine)
+        return await connected.probe()
     finally:
         await engine.aclose()
 
 
-H = TypeVar("H", bound=EngineHealth | None)
-
-
-async def _checked(name: str, look: Callable[[], Awaitable[H]]) -> H | EngineHealth:
+async def _checked(name: str, look: Callable[[], Awaitable[EngineHealth]]) -> EngineHealth:
     start = time.perf_counter()
     try:
         return await look()

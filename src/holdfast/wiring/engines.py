@@ -51,6 +51,7 @@ SCHEMES = {
     "redis": REDIS,
     "rediss": REDIS,
     "redis+cluster": REDIS,
+    "redis+sentinel": REDIS,
     "unix": REDIS,
 }
 BLOB_SCHEMES = ("s3", "file", "gs", "gcs", "az", "azure", "abfs", "abfss", "http", "https")

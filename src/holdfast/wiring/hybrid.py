@@ -257,7 +257,8 @@ def level_of(settings: Settings, engine: Redis) -> AckLevel:
     """Return the acknowledgement level in effect.
 
     Without ``HOLDFAST_ACK_LEVEL`` it is ``fsync`` if Redis proves it, else ``committed``, the
-    strongest. Raises ``ConfigError`` if the setting is ``fsync`` and Redis does not prove it.
+    strongest; behind Sentinel and on a cluster Redis proves nothing. Raises ``ConfigError`` if the
+    setting is ``fsync`` and Redis does not prove it.
 
     ::
 
@@ -270,6 +271,8 @@ def level_of(settings: Settings, engine: Redis) -> AckLevel:
         return "fsync" if proved == "fsync" else "committed"
     if settings.ack_level == "fsync" and proved != "fsync":
         change = "; ".join(engine.capabilities.warnings) or "set HOLDFAST_REDIS_LEVEL"
+        if engine.capabilities.mode != "standalone":
+            change = f"{engine.capabilities.mode}: a replica that is behind may be promoted"
         raise ConfigError(
             f"HOLDFAST_ACK_LEVEL is fsync, but Redis does not prove it: {change}; "
             "or set HOLDFAST_ACK_LEVEL=committed"

@@ -49,12 +49,9 @@ async def connect(request: OpenRequest) -> Connections:
 
 
 async def put_beside(found: Connections, request: OpenRequest) -> None:
-    """Make Redis serve the hot contracts of an opened state; with a durable engine, as a hybrid.
-
-    The hot log needs a standalone server; a cluster serves working state and channels only.
-    """
+    """Make Redis serve the hot contracts of an opened state; with a durable engine, as a hybrid."""
     engine = await opened(request, request.redis)
-    hybrid = found.durable is not None and engine.capabilities.mode != "cluster"
+    hybrid = found.durable is not None
     found.add(
         connected_engine(engine).serving(*(("channel",) if hybrid else BESIDE)),
         lambda tenant, stores: _hot(engine, tenant, request, stores),
@@ -76,15 +73,13 @@ async def opened(request: OpenRequest, url: str) -> Redis:
     return await Redis.open(url, shards=settings.redis_shards, allow_unsafe=settings.allow_unsafe)
 
 
-def connected_hybrid_of(request: OpenRequest, engine: Redis) -> ConnectedEngine | None:
-    """Return the hybrid of this engine and a durable one; ``None`` for a cluster.
+def connected_hybrid_of(request: OpenRequest, engine: Redis) -> ConnectedEngine:
+    """Return the hybrid of this engine and a durable one.
 
     ::
 
         connected = connected_hybrid_of(request, engine)
     """
-    if engine.capabilities.mode == "cluster":
-        return None
     level = level_of(request.settings, engine)
     return connected_hybrid(engine, RedisHotQueue(engine), level, engine.aclose)
 

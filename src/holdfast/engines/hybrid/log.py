@@ -107,6 +107,8 @@ class HybridLog:
         """
         crowded = False
         try:
+            if self.hot.divided and len({self.hot.shard_of(one.session) for one in entries}) > 1:
+                return await self.edits.append(entries)
             if self._backpressure is not None and not self._backpressure.calm:
                 crowded = await self._admit(self._backpressure)
             settled = self._grants.settled

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TypeVar
 
 from holdfast.engines.hybrid.circuit_breaker import CircuitBreaker, HotStoreDownError
@@ -20,6 +20,7 @@ from holdfast.engines.hybrid.write_back import WriteBack
 from holdfast.spi.hybrid.durable_log import DurableLog
 from holdfast.spi.hybrid.hot_entry import PositionedEntry
 from holdfast.spi.hybrid.hot_log import HotLog
+from holdfast.spi.log_entry import LogEntry
 from holdfast.spi.transcripts import Tail
 from holdfast.values.errors import TimedOutError, UnavailableError
 from holdfast.values.failpoints import hit
@@ -60,6 +61,21 @@ class LogEdits:
         self._back = back
         self._tenant = tenant
         self._breaker = breaker
+
+    async def append(self, entries: Sequence[LogEntry]) -> list[PositionedEntry]:
+        """Append entries of sessions that are on several servers of the hot log, all or none.
+
+        Raises ``HotStoreDownError`` if the hot log does not answer; a retry is safe. ::
+
+            stored = await edits.append(entries)
+        """
+        async with AsyncExitStack() as stack:
+            # In one order, so that two batches do not wait for each other.
+            for session in sorted({one.session for one in entries}):
+                await stack.enter_async_context(self._grants.held(session, seconds=LOCK_SECONDS))
+                await self._unload(session)
+            hit("append.after_unload")
+            return await self._durable.append(entries)
 
     async def pop(self, session: str, agent: str) -> PositionedEntry | None:
         """Remove the newest message of an agent, and return it; ``None`` if there is none.

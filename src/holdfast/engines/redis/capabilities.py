@@ -34,12 +34,30 @@ class Capabilities:
     save: str | None = ""
     maxmemory: int = 0
     maxmemory_policy: str = "noeviction"
+    replicas: int = 0
+    promoted: bool = False
+    """Whether it was a replica once."""
+
+    @property
+    def may_fail_over(self) -> bool:
+        """Whether a replica may be promoted, or was: it may be behind.
+
+        >>> Capabilities("Valkey", "9.1.0", mode="sentinel").may_fail_over
+        True
+        """
+        return self.mode != "standalone" or self.replicas > 0 or self.promoted
 
     @property
     def level(self) -> Level:
-        """``fsync``, ``hot`` or ``none``; ``unproved`` if the server does not show its settings."""
+        """``fsync``, ``hot`` or ``none``; ``unproved`` if the server does not show its settings.
+
+        Behind Sentinel and in a cluster it is ``unproved``: the disk of a server does not survive
+        the promotion of another.
+        """
         if self.appendonly == "no":
             return "none"
+        if self.mode != "standalone":
+            return "unproved"
         if None in {self.appendonly, self.appendfsync, self.no_appendfsync_on_rewrite}:
             return "unproved"
         always = self.appendfsync == "always" and self.no_appendfsync_on_rewrite == "no"
@@ -61,6 +79,8 @@ class Capabilities:
                 return "none: what came after the last snapshot is lost when the server stops"
             case "none":
                 return "none: lost when the server stops"
+        if self.mode != "standalone":
+            return "unproved: a replica that is behind may be promoted"
         return "unproved: the server does not show its settings (CONFIG is refused)"
 
     @property
@@ -80,6 +100,8 @@ class Capabilities:
         found = []
         if self.appendonly == "no":
             found.append("appendonly is no: set `appendonly yes` and `appendfsync always`")
+        elif self.mode != "standalone":
+            pass
         elif self.level == "unproved":
             found.append(
                 "CONFIG is refused: allow `CONFIG GET` to this user, or state the level in the "
@@ -152,6 +174,9 @@ def _of(info: Mapping[str, str], settings: Mapping[str, str], mode: str) -> Capa
         save=settings.get("save"),
         maxmemory=int(info.get("maxmemory", 0)),
         maxmemory_policy=info.get("maxmemory_policy", "noeviction"),
+        replicas=int(info.get("connected_slaves", 0)),
+        # The id of the primary that it followed; zeros if it followed none.
+        promoted=bool(info.get("master_replid2", "").strip("0")),
     )
 
 

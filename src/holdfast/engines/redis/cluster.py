@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import math
+import time
 from collections.abc import Sequence
 from typing import Any
 
 from redis.asyncio.cluster import RedisCluster
 from redis.client import NEVER_DECODE
+from redis.exceptions import ResponseError
 
 from holdfast.engines.redis.connections import Command
 from holdfast.engines.redis.errors import DRIVER_ERRORS, ClosedError, NotSentError
@@ -23,14 +25,14 @@ class Cluster:
     """
 
     mode = "cluster"
-    broken_at = -math.inf
-    """Unknown: the driver does not report it."""
 
     def __init__(self, client: RedisCluster, *, limit: int, owns: bool) -> None:
         self._client = client
         self._owns = owns
         self._turns = asyncio.Semaphore(limit)
         self._closed = False
+        self.broken_at = -math.inf
+        """When a command last got no reply."""
 
     async def call(self, key: str, command: Command) -> Any:
         """Send one command to the node that has the key, and return its reply."""
@@ -45,7 +47,12 @@ class Cluster:
                 raise NotSentError(error) from error
             # With an explicit target node the driver follows a moved key, but does not retry.
             options = {"target_nodes": node, NEVER_DECODE: True}
-            return await self._client.execute_command(*command, **options)
+            try:
+                return await self._client.execute_command(*command, **options)
+            except DRIVER_ERRORS as error:
+                if not isinstance(error, ResponseError):
+                    self.broken_at = time.monotonic()
+                raise
 
     async def call_many(self, calls: Sequence[tuple[str, Command]]) -> list[Any]:
         """Send commands at once, and return their replies; a failed one's is its error."""

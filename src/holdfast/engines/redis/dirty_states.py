@@ -92,7 +92,7 @@ def _saved(session: str, marked: int, fields: dict[bytes, bytes]) -> SavedState:
     window, expires = fields.pop(b"w", None), fields.pop(b"x", None)
     lineage = int(fields.pop(b"l", 0))
     base, stamp = int(fields.pop(b"o", 0)), int(fields.pop(b"s", 0))
-    for own in (b"b", b"r", b"p"):
+    for own in (b"b", b"r", b"p", b"i"):
         fields.pop(own, None)
     values = {field[1:].decode(): text.decode() for field, text in fields.items()}
     for text in values.values():

@@ -15,7 +15,12 @@ from redis.asyncio.cluster import RedisCluster
 from redis.exceptions import NoScriptError, ResponseError
 
 from holdfast.engines.redis import scripts
-from holdfast.engines.redis.addresses import cluster_client, connection_pool, is_cluster
+from holdfast.engines.redis.addresses import (
+    cluster_client,
+    connection_pool,
+    is_cluster,
+    is_sentinel,
+)
 from holdfast.engines.redis.capabilities import Capabilities, read_capabilities
 from holdfast.engines.redis.cluster import Cluster
 from holdfast.engines.redis.connections import (
@@ -32,6 +37,7 @@ from holdfast.engines.redis.errors import (
     to_holdfast,
 )
 from holdfast.engines.redis.keys import DEFAULT_SHARDS, MAX_SHARDS, SHARDS
+from holdfast.engines.redis.sentinel import SentinelServer
 from holdfast.engines.retry_log import tell_retries
 from holdfast.values.errors import ConfigError, UnavailableError
 
@@ -68,8 +74,15 @@ class Redis:
         self._singletons: dict[Any, _Singleton] = {}
         self.capabilities = capabilities
         self.shards = shards
-        self.scripts = scripts.load()
+        self.replaced = scripts.for_replicas() if capabilities.may_fail_over else {}
+        """The parts of scripts that this server needs another version of."""
+        self.scripts = scripts.load(**self.replaced)
         self._failed_at = -math.inf
+
+    @property
+    def divided(self) -> bool:
+        """Whether the shards are on several servers, so that a script can use one shard only."""
+        return self._server.mode == "cluster"
 
     @property
     def broken_at(self) -> float:
@@ -92,8 +105,9 @@ class Redis:
         command_timeout_seconds: float = 10,
         allow_unsafe: bool = False,
     ) -> Self:
-        """Connect by ``redis://``, ``rediss://``, ``unix://`` or ``redis+cluster://``, and check.
+        """Connect by the URL of a server, of a cluster or of Sentinels, and check.
 
+        ``redis://``, ``rediss://``, ``unix://``, ``redis+cluster://`` or ``redis+sentinel://``.
         ``shards`` is stored at the first open of a server and must not change. ``allow_unsafe``
         accepts a ``maxmemory-policy`` that evicts acknowledged data.
 
@@ -118,7 +132,8 @@ class Redis:
                 connect_seconds=connect_timeout_seconds,
                 patience_seconds=command_timeout_seconds,
             )
-            server = SingleServer(pool, lender, command_timeout_seconds)
+            kind = SentinelServer if is_sentinel(url) else SingleServer
+            server = kind(pool, lender, command_timeout_seconds)
         try:
             return await cls._checked(server, shards=shards, allow_unsafe=allow_unsafe)
         except BaseException:
@@ -188,6 +203,11 @@ class Redis:
         """Send ``PING`` to every server that holds data, without a retry."""
         with _mapped(wrote=False):
             await self._server.call_each(("ping",))
+
+    async def call_each(self, *command: Any) -> list[Any]:
+        """Run a read on every server that holds data, without a retry."""
+        with _mapped(wrote=False):
+            return await self._server.call_each(command)
 
     async def command(self, key: str, *command: Any, safe: bool) -> Any:
         """Run one command on one key. In lower case, so that the driver does not convert the reply.

@@ -16,13 +16,13 @@ from redis.asyncio.connection import (
     UnixDomainSocketConnection,
 )
 from redis.exceptions import ConnectionError as DriverConnectionError
-from redis.exceptions import ResponseError
+from redis.exceptions import ReadOnlyError, ResponseError
 
 _AT_ONCE = 1 << 16
 """A larger command may not fit into the socket's buffer: wait until it is written."""
 
 
-class _Asked:
+class FastCommands:
     """Adds ``ask`` to a connection of the driver."""
 
     _writer: Any
@@ -43,20 +43,23 @@ class _Asked:
             # The next command would read the reply to this one.
             await self.disconnect(nowait=True)
             raise
+        if isinstance(answer, ReadOnlyError):
+            # The server is a replica by now: the next connection finds the primary.
+            await self.disconnect(nowait=True)
         if isinstance(answer, ResponseError):
             raise answer
         return answer
 
 
-class _Fast(_Asked, Connection):
+class _Fast(FastCommands, Connection):
     """Over TCP."""
 
 
-class _FastUnix(_Asked, UnixDomainSocketConnection):
+class _FastUnix(FastCommands, UnixDomainSocketConnection):
     """Over a unix socket."""
 
 
-class _FastTls(_Asked, SSLConnection):
+class _FastTls(FastCommands, SSLConnection):
     """Over TLS."""
 
 

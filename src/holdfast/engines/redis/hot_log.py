@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 from urllib.parse import unquote
@@ -39,7 +40,9 @@ T = TypeVar("T")
 
 
 class RedisHotLog(HotLog):
-    """``HotLog`` on a standalone server; a batch of several sessions is one script call too.
+    """``HotLog`` on a server or a cluster; a batch of several sessions is one script call too.
+
+    On a cluster all sessions of a batch must be of one shard.
 
     ::
 
@@ -59,6 +62,7 @@ class RedisHotLog(HotLog):
         self._tenant = tenant
         self._marks = marks or Marks()
         self.writer = writer
+        self.divided = engine.divided
         self._room = min(self._marks.soft, self._marks.hard)
 
     def shard_of(self, session: str) -> int:
@@ -133,13 +137,19 @@ class RedisHotLog(HotLog):
     async def tail(self, agent: str | None) -> list[PositionedEntry]:
         """Return the unflushed entries of one agent or all agents."""
         shards = [ShardKeys.of(self._tenant, one) for one in range(self._engine.shards)]
-        found = await self._run(
-            "hot_tail",
-            [f"{shard.prefix}hot" for shard in shards],
-            [agent or "", *(shard.prefix for shard in shards)],
+        answers = await asyncio.gather(
+            *(
+                self._run(
+                    "hot_tail",
+                    [f"{shard.prefix}hot" for shard in part],
+                    [agent or "", *(shard.prefix for shard in part)],
+                )
+                for part in ([[one] for one in shards] if self.divided else [shards])
+            )
         )
         return [
             one
+            for found in answers
             for name, mark, position, payload in found
             if (one := _readable(name.partition(b":")[0], mark + b" " + position, payload))
         ]
@@ -190,10 +200,11 @@ class RedisHotLog(HotLog):
 
     async def known(self, sessions: Sequence[str]) -> dict[str, int]:
         """Return the grant versions of the sessions that are in the hot log."""
-        if not sessions:
-            return {}
-        found = await self._run("hot_known", [self._keys(one).meta for one in sessions], ())
-        return {one: int(version) for one, version in zip(sessions, found, strict=True) if version}
+        known: dict[str, int] = {}
+        for part in self._parts(sessions, lambda one: one):
+            found = await self._run("hot_known", [self._keys(one).meta for one in part], ())
+            known |= {one: int(heat) for one, heat in zip(part, found, strict=True) if heat}
+        return known
 
     async def reserve(self, session: str, *, grant_version: int, reserved: Reserved) -> None:
         """Raise the limit of a session's numbers."""
@@ -220,8 +231,7 @@ class RedisHotLog(HotLog):
     async def missing(self, entries: Sequence[PositionedEntry]) -> list[PositionedEntry]:
         """Return the entries that are not in the streams."""
         gone: list[PositionedEntry] = []
-        for start in range(0, len(entries), _AT_ONCE):
-            part = entries[start : start + _AT_ONCE]
+        for part in self._parts(entries, lambda one: one.entry.session):
             where: list[str] = []
             given: list[str] = []
             for one in part:
@@ -232,6 +242,15 @@ class RedisHotLog(HotLog):
             found = await self._run("hot_missing", where, given)
             gone += [part[at - 1] for at in found]
         return gone
+
+    def _parts(self, of: Sequence[T], session: Callable[[T], str]) -> Iterator[Sequence[T]]:
+        """Yield what one script call may be about: not too many, and of one shard on a cluster."""
+        shards: dict[int, list[T]] = {}
+        for one in of:
+            shards.setdefault(self.shard_of(session(one)) if self.divided else 0, []).append(one)
+        for part in shards.values():
+            for start in range(0, len(part), _AT_ONCE):
+                yield part[start : start + _AT_ONCE]
 
     async def _run(self, script: str, keys: Sequence[str], args: Sequence[Any]) -> Any:
         """Run an idempotent script. Damaged values are quarantined, and it runs again."""

@@ -140,9 +140,7 @@ class RedisHotQueue(HotQueue):
             lambda: self._engine.run_many("hot_stats", calls, safe=True),
             [f"{tag}work" for tag in tags],
         )
-        about = await self._engine.command("", "info", "memory", safe=True)
-        memory = dict(line.split(b":", 1) for line in about.splitlines() if b":" in line)
-        most = int(memory.get(b"maxmemory", 0))
+        filled = map(_filled, await self._engine.call_each("info", "memory"))
         waiting: Counter[str] = Counter()
         for _, _, _, by_tenant in answers:
             for tenant, used in zip(by_tenant[::2], by_tenant[1::2], strict=True):
@@ -150,10 +148,17 @@ class RedisHotQueue(HotQueue):
         return HotStats(
             sum(count for count, _, _, _ in answers),
             max(0, *(age for _, age, _, _ in answers)) / 1000,
-            int(memory[b"used_memory"]) / most if most else 0.0,
+            max(filled),
             sum(moved for _, _, moved, _ in answers),
             waiting,
         )
+
+
+def _filled(about: bytes) -> float:
+    """Return the part of its memory that a server uses; 0 if it may use any."""
+    memory = dict(line.split(b":", 1) for line in about.splitlines() if b":" in line)
+    most = int(memory.get(b"maxmemory", 0))
+    return int(memory[b"used_memory"]) / most if most else 0.0
 
 
 def _session(member: bytes) -> tuple[str, str]:

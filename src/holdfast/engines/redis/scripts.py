@@ -40,6 +40,15 @@ def _sources() -> Mapping[str, str]:
     }
 
 
+def for_replicas() -> dict[str, str]:
+    """Return what ``load`` replaces for a server that may be a promoted replica.
+
+    >>> list(for_replicas())
+    ['promotion']
+    """
+    return {"promotion": _sources()["promotion_of_replica"]}
+
+
 def load(**instead: str) -> dict[str, Script]:
     """Return all scripts by name. ``instead`` replaces files, as a test does with the clock.
 

@@ -58,20 +58,26 @@ class RedisStates(HotStates):
         self._snapshots = snapshots
         self.writer = writer
         self._evictable = evictable
+        self._compared = snapshots and engine.capabilities.may_fail_over
+        """Whether a read must find out if a state is from before a failover."""
 
     async def read(self, session: str, keys: Collection[str] | None) -> StateSnapshot:
         """Return a state, or some keys of it."""
-        state = self._keys(session).state
         if keys is None:
-            return await self._read(session, ("hgetall", state), snapshot_of)
-        ask = ("hmget", state, "v", "x", "b", *[_MARK + key for key in keys])
-        return await self._read(session, ask, lambda found: _some(keys, found))
+            return await self._read(session, (), snapshot_of)
+        fields = ("v", "x", "b", *[_MARK + key for key in keys])
+        return await self._read(session, fields, lambda found: _some(keys, found))
 
     async def read_many(self, sessions: Sequence[str]) -> list[StateSnapshot]:
         """Return the states of sessions."""
         states = [self._keys(session).state for session in sessions]
         try:
-            found = await self._engine.read_many([(one, ("hgetall", one)) for one in states])
+            if self._compared:
+                found = await self._engine.run_many(
+                    "state_get", [((one,), ()) for one in states], safe=True
+                )
+            else:
+                found = await self._engine.read_many([(one, ("hgetall", one)) for one in states])
         except EngineError as error:
             if not is_damage(error):
                 raise
@@ -217,18 +223,25 @@ class RedisStates(HotStates):
                 raise
         return await self._engine.run(script, keys, args, safe=safe)
 
-    async def _read(self, session: str, ask: Sequence[Any], made: Callable[[Any], T]) -> T:
+    async def _ask(self, state: str, fields: Sequence[str]) -> Any:
+        """Return some fields of a state, or all."""
+        if self._compared:
+            return await self._engine.run("state_get", (state,), fields, safe=True)
+        ask = ("hmget", state, *fields) if fields else ("hgetall", state)
+        return await self._engine.command(state, *ask, safe=True)
+
+    async def _read(self, session: str, fields: Sequence[str], made: Callable[[Any], T]) -> T:
         """Read a state. An unreadable one is quarantined and counts as absent."""
         state = self._keys(session).state
         try:
-            return made(await self._engine.command(state, *ask, safe=True))
+            return made(await self._ask(state, fields))
         except EngineError as error:
             if not self._snapshots or not is_damage(error) or not await self._moved([state]):
                 raise
         except (ValueError, CodecError) as error:
             if not self._snapshots or not await self._moved([state]):
                 raise CodecError(f"state {session!r} in Redis is damaged: {error}") from error
-        return made(await self._engine.command(state, *ask, safe=True))
+        return made(await self._ask(state, fields))
 
     async def _moved(self, keys: Sequence[str]) -> int:
         return await self._engine.singleton(Quarantine).check(keys)
@@ -246,7 +259,7 @@ def snapshot_of(answer: Any) -> StateSnapshot:
     fields = pairs_of(answer)
     version, expires = fields.pop(b"v", None), fields.pop(b"x", None)
     as_of = fields.pop(b"b", None)
-    for own in (b"w", b"l", b"r", b"o", b"s", b"p"):
+    for own in (b"w", b"l", b"r", b"o", b"s", b"p", b"i"):
         fields.pop(own, None)
     found = {field[1:].decode(): decode_json(text) for field, text in fields.items()}
     return _snapshot(found, version, expires, as_of)

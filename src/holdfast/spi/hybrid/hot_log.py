@@ -178,6 +178,9 @@ class HotLog(Protocol):
     writer: str
     """The id of this process if it acknowledges events before they are durable, else empty."""
 
+    divided: bool = False
+    """Whether the shards may be on several servers, so that a batch must be of one shard."""
+
     @abstractmethod
     def shard_of(self, session: str) -> int:
         """Return the shard of a session."""

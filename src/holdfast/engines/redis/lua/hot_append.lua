@@ -7,6 +7,7 @@
 -- entry that was there already has '-' and its time instead of a stream id. With nothing written it returns
 -- 'OLDER' (send the digests of an earlier version), 'OTHER' and the entry whose id has another body, 'COLD',
 -- 'LIMIT' or 'FULL' and the session.
+-- include promotion
 local sessions = ARGV[4] + 0
 local soft, hard = ARGV[2] + 0, ARGV[3] + 0
 local first_key, first_arg, writer, older = 4 * sessions, 6 + sessions, ARGV[5], ARGV[6]
@@ -34,7 +35,7 @@ for at = 1, #KEYS - first_key do
 end
 for s = 1, sessions do
   local there = redis.call('HMGET', KEYS[4 * s - 2], 'epoch', 'seq', 'limit', 'pending', 'heat', 'cold', 'w')
-  if not there[1] or there[6] then
+  if not there[1] or there[6] or is_stale(KEYS[4 * s - 2]) then
     return {'COLD', s}
   end
   local fresh = {}

@@ -3,9 +3,10 @@
 -- ARGV: tenant, soft limit of the log's length, name, agent, digest with time, payload, the writer that
 -- acknowledges before the entry is stored or ''.
 -- Returns its stream id and position; nothing, with nothing written, in all other cases: call hot_append.
+-- include promotion
 local log, session = KEYS[1], KEYS[2]
 local there = redis.call('HMGET', session, 'epoch', 'seq', 'limit', 'pending', 'cold', 'w')
-if not there[1] or there[5] then
+if not there[1] or there[5] or is_stale(session) then
   return false
 end
 if ARGV[7] ~= '' and there[6] ~= ARGV[7] then

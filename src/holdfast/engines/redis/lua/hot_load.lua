@@ -5,6 +5,7 @@
 -- durable log.
 -- Returns whether it did.
 -- include clock
+-- include promotion
 local there = redis.call('HMGET', KEYS[1], 'heat', 'cold', 'pending', 'epoch', 'seq')
 if there[1] and there[1] + 0 >= ARGV[4] + 0 then
   return 0
@@ -36,6 +37,7 @@ end
 redis.call('DEL', KEYS[1], KEYS[2], KEYS[3])
 redis.call('HSET', KEYS[1], 'epoch', ARGV[1], 'seq', seq, 'limit', ARGV[3], 'heat', ARGV[4],
   'lost', ARGV[5], 'floor', ARGV[6], 'pending', pending)
+mark_current(KEYS[1])
 -- A session that is only read is unloaded like one that was flushed.
 if pending + 0 == 0 then
   redis.call('ZADD', KEYS[4], now(), ARGV[8])

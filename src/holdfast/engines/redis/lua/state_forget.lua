@@ -3,7 +3,8 @@
 -- ARGV: version, session, how long removals are remembered in microseconds.
 -- Returns whether it was deleted.
 -- include clock
-local there = redis.call('HGET', KEYS[1], 'v') or '0'
+-- include promotion
+local there = not is_stale(KEYS[1]) and redis.call('HGET', KEYS[1], 'v') or '0'
 if there ~= ARGV[1] then
   return 0
 end

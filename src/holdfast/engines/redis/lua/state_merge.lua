@@ -6,14 +6,19 @@
 -- Returns version and lineage of the state that has it; 0 and 0 if it was applied before and there is no state
 -- now; or, with nothing written, 'absent'.
 -- include clock
+-- include promotion
 local state, last = KEYS[1], 9 + 2 * ARGV[8]
 local done = redis.call('GET', KEYS[5])
 if done and done + 0 >= ARGV[1] + 0 then
   local there = redis.call('HMGET', state, 'v', 'l')
   return {there[1] or '0', there[2] or '0'}
 end
-if ARGV[9] == '' and redis.call('HEXISTS', state, 'v') == 0 then
+local stale = is_stale(state)
+if ARGV[9] == '' and (stale or redis.call('HEXISTS', state, 'v') == 0) then
   return 'absent'
+end
+if stale then
+  redis.call('DEL', state)
 end
 redis.call('SET', KEYS[5], ARGV[1], 'EX', 86400)
 local window = ARGV[5] ~= '' and ARGV[5] or ARGV[3] == '0' and redis.call('HGET', state, 'w')
@@ -27,6 +32,7 @@ redis.call('SET', KEYS[2], version)
 if ARGV[4] == '0' then
   redis.call('HSET', state, 'v', version, 'l', before[2] or before[1] and '0' or version,
     'o', before[1] and (before[4] or '0') or ARGV[9], 'r', before[3] or '', 's', ARGV[1])
+  mark_current(state)
   for at = 10, last, 2000 do
     redis.call('HSET', state, unpack(ARGV, at, math.min(at + 1999, last)))
   end

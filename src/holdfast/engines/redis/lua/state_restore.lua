@@ -6,7 +6,22 @@
 -- Returns whether there is a state now; or, with nothing written, 'removed' and the number of a later
 -- eviction.
 -- include clock
-if redis.call('HEXISTS', KEYS[1], 'v') == 1 then
+-- include promotion
+local there = redis.call('HGET', KEYS[1], 'v')
+if there and is_stale(KEYS[1]) then
+  if there + 0 > ARGV[2] + 0 then
+    -- Written after the save, and not lost. The old primary may still be written to: with another lineage, a
+    -- save of one of the two finds out about the other.
+    local lineage = math.max((redis.call('GET', KEYS[2]) or 0) + 1, now())
+    redis.call('SET', KEYS[2], string.format('%.0f', lineage))
+    redis.call('HSET', KEYS[1], 'l', string.format('%.0f', lineage), 'o', ARGV[7])
+    mark_current(KEYS[1])
+  else
+    redis.call('DEL', KEYS[1])
+    there = false
+  end
+end
+if there then
   return 1
 end
 local removed = redis.call('ZSCORE', KEYS[5], ARGV[1])
@@ -24,6 +39,7 @@ local last = (redis.call('GET', KEYS[2]) or 0) + 0
 local lineage = math.max(last + 1, now())
 redis.call('DEL', KEYS[1])
 redis.call('HSET', KEYS[1], 'v', ARGV[2], 'l', string.format('%.0f', lineage), 'o', ARGV[7], 's', ARGV[8])
+mark_current(KEYS[1])
 for at = 11, #ARGV, 2000 do
   redis.call('HSET', KEYS[1], unpack(ARGV, at, math.min(at + 1999, #ARGV)))
 end

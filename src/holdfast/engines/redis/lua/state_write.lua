@@ -6,12 +6,17 @@
 -- Returns the new version and the lineage of the state; or, with nothing written, the current version,
 -- 'absent', or 'unregistered' and the number to register with.
 -- include clock
+-- include promotion
 local state, snapshots = KEYS[1], #KEYS == 5
 local count = #ARGV
 if snapshots then
   count = count - 5
 end
 local before = redis.call('HMGET', state, 'v', 'l', 'r', 'o', 's', 'w', 'b')
+local stale = snapshots and before[1] and is_stale(state)
+if stale then
+  before = {}
+end
 if snapshots and not before[1] and ARGV[count + 1] == '' then
   return 'absent'
 end
@@ -61,7 +66,7 @@ local lineage, base = before[2] or before[1] and '0' or version, ARGV[count + 1]
 if before[1] then
   base = before[4] or '0'
 end
-if ARGV[1] == 'set' then
+if ARGV[1] == 'set' or stale then
   redis.call('DEL', state)
 end
 local last = 4 + 2 * ARGV[4]
@@ -86,6 +91,7 @@ if window then
   expire_at(state, expires)
 end
 if snapshots then
+  mark_current(state)
   if before[7] and ARGV[1] ~= 'set' then
     redis.call('HDEL', state, 'b')
   end
