@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from holdfast.chaos.schedule import PARTS, Fault, Kind, Part, counts_within, schedule
+
+Topology: TypeAlias = Literal["single", "standby", "sentinel", "cluster"]
+
+
+def replicated(*, postgres: Topology, valkey: Topology) -> dict[str, Topology]:
+    """Return the servers that have replicas.
+
+    >>> replicated(postgres="standby", valkey="single")
+    {'postgres': 'standby'}
+    """
+    both: dict[str, Topology] = {"postgres": postgres, "valkey": valkey}
+    return {name: kind for name, kind in both.items() if kind != "single"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,20 +49,40 @@ class Plan:
     """The agents' acknowledgement level, on servers that the run starts."""
     limit_seconds: float = 300.0
     """Maximum wait after the last fault until all work is done."""
+    postgres: Topology = "single"
+    """``standby``: a primary with a synchronous standby."""
+    valkey: Topology = "single"
+    """``sentinel`` or ``cluster``: with replicas."""
     until_fallback: bool = False
     """Whether a long outage of Valkey lasts until an event was written to Postgres as a fallback.
     Only for plans that kill no agent, because an agent cannot start without Valkey."""
 
     @classmethod
-    def within(cls, seconds: float, *, seed: int = 1, parts: tuple[Part, ...] = PARTS) -> Plan:
+    def within(
+        cls,
+        seconds: float,
+        *,
+        seed: int = 1,
+        parts: tuple[Part, ...] = PARTS,
+        postgres: Topology = "single",
+        valkey: Topology = "single",
+    ) -> Plan:
         """Return a plan with as many faults and as much work as fit into ``seconds``.
+
+        With replicas of Valkey the agents write at level ``committed``: no other level survives the
+        promotion of a replica that is behind.
 
         >>> Plan.within(60).tasks
         90
         """
         return cls(
             seconds=seconds,
-            counts=counts_within(seconds, parts),
+            counts=counts_within(
+                seconds, parts, replicated=replicated(postgres=postgres, valkey=valkey)
+            ),
+            postgres=postgres,
+            valkey=valkey,
+            level="fsync" if valkey == "single" else "committed",
             seed=seed,
             parts=parts,
             tasks=max(12, round(seconds * 1.5)),

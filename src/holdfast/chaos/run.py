@@ -18,7 +18,7 @@ from holdfast.chaos.cleanup import remove_tenant
 from holdfast.chaos.job import Job
 from holdfast.chaos.linked_tasks import LinkedWork, linked_tenant
 from holdfast.chaos.memory import MemoryWork
-from holdfast.chaos.plan import Plan
+from holdfast.chaos.plan import Plan, replicated
 from holdfast.chaos.processes import Processes, Programs
 from holdfast.chaos.schedule import Fault
 from holdfast.chaos.servers import Servers
@@ -65,7 +65,8 @@ class ChaosRun:
         self._verdict = Verdict(plan.seed, tenant=self._tenant)
         disks = any(kind.startswith("fill") and count for kind, count in plan.counts.items())
         names = list(SERVERS) if "memory" in plan.parts else ["postgres"]
-        self._site = Servers(given, names, disks=disks)
+        several = replicated(postgres=plan.postgres, valkey=plan.valkey)
+        self._site = Servers(given, names, disks=disks, replicated=several)
         self._tasks: TaskWork | None = None
         self._linked: LinkedWork | None = None
         self._memory: MemoryWork | None = None
@@ -237,7 +238,8 @@ class ChaosRun:
     def _finish(self, seconds: float) -> None:
         verdict, tasks, memory = self._verdict, self._tasks, self._memory
         verdict.faults = {kind: self._done[kind] for kind in self._plan.counts if self._done[kind]}
-        verdict.sigkills = sum(n for kind, n in self._done.items() if kind.startswith("kill"))
+        killed = ("kill", "failover")
+        verdict.sigkills = sum(n for kind, n in self._done.items() if kind.startswith(killed))
         recoveries = {name: self._site.recoveries.get(name, []) for name in SERVERS}
         if tasks is not None:
             verdict.tasks = tasks.counts

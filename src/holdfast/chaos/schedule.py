@@ -28,6 +28,8 @@ Kind: TypeAlias = Literal[
     "deafen valkey",
     "fill postgres",
     "fill valkey",
+    "failover postgres",
+    "failover valkey",
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 """A verb and its target; the verbs are explained in ``VERBS``."""
@@ -40,6 +42,7 @@ VERBS = {
     "silence": "nothing goes either way, then the connections are reset: half-open",
     "deafen": "requests arrive and answers are lost, then the connections are reset",
     "fill": "the disk is full, then it is not",
+    "failover": "SIGKILL of a primary, whose replica is promoted; then it comes back as a replica",
 }
 
 _NEEDS: dict[str, frozenset[Part]] = {
@@ -69,7 +72,15 @@ _PER_MINUTE: dict[Kind, float] = {
     "deafen valkey": 1,
     "fill postgres": 1,
     "fill valkey": 1,
+    "failover postgres": 1.5,
+    "failover valkey": 1.5,
 }
+_FAILOVER_ONLY: dict[str, frozenset[str]] = {
+    "postgres": frozenset({"kill", "fill"}),
+    "valkey": frozenset({"kill", "fill", "cut", "delay", "silence", "deafen"}),
+}
+"""The verbs that a server with replicas does not get: a failover kills it, several servers have no
+one disk, and clients find the nodes behind Sentinel and of a cluster past any proxy."""
 _SECONDS: dict[str, tuple[float, float]] = {
     "freeze": (3.0, 4.0),
     "delay": (0.5, 4.0),
@@ -107,21 +118,35 @@ class Fault:
         return self.kind.partition(" ")[2]
 
 
-def counts_within(seconds: float, parts: Iterable[Part] = PARTS) -> dict[Kind, int]:
+def counts_within(
+    seconds: float, parts: Iterable[Part] = PARTS, *, replicated: Iterable[str] = ()
+) -> dict[Kind, int]:
     """Return how many faults of each kind fit into ``seconds``; from 30 on, at least one of each.
 
-    Kills happen for every target, however short the run is.
+    Kills happen for every target, however short the run is. ``replicated`` are the servers that
+    have replicas and fail over.
 
     >>> counts_within(60, ["tasks"])["kill worker"]
     14
+    >>> counts_within(60, ["tasks"], replicated=["postgres"])["failover postgres"]
+    2
     """
+    several, wanted = frozenset(replicated), frozenset(parts)
     counts: dict[Kind, int] = {}
     for kind, rate in _PER_MINUTE.items():
-        if _NEEDS[kind.partition(" ")[2]] & frozenset(parts):
-            count = round(rate * seconds / 60)
-            least = 1 if seconds >= 30 or kind.startswith("kill") else 0
-            counts[kind] = max(count, least)
+        verb, _, victim = kind.partition(" ")
+        if not _NEEDS[victim] & wanted or not _happens(verb, victim, several):
+            continue
+        count = round(rate * seconds / 60)
+        least = 1 if seconds >= 30 or verb in {"kill", "failover"} else 0
+        counts[kind] = max(count, least)
     return counts
+
+
+def _happens(verb: str, victim: str, replicated: frozenset[str]) -> bool:
+    if victim in replicated:
+        return verb not in _FAILOVER_ONLY[victim]
+    return verb != "failover"
 
 
 def schedule(seed: int, seconds: float, counts: Mapping[Kind, int]) -> tuple[Fault, ...]:
@@ -154,4 +179,4 @@ def sigkills(faults: Iterable[Fault]) -> int:
     >>> sigkills(schedule(1, 600, counts_within(600))) >= 200
     True
     """
-    return sum(fault.verb == "kill" for fault in faults)
+    return sum(fault.verb in {"kill", "failover"} for fault in faults)

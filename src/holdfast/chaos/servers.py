@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 
 from holdfast.chaos.addresses import Given, address_of, by_way_of
 from holdfast.chaos.disk import SmallDisk
+from holdfast.chaos.plan import Topology
 from holdfast.chaos.proxy import Proxy
+from holdfast.chaos.replicated import ServerGroup, group_of
 from holdfast.chaos.schedule import Fault
 from holdfast.testing.postgres_server import PostgresServer
 from holdfast.testing.valkey_server import ValkeyServer
@@ -30,7 +32,9 @@ class _Target:
     url: str
     server: PostgresServer | ValkeyServer | None = None
     disk: SmallDisk | None = None
-    proxy: Proxy | None = None
+    group: ServerGroup | None = None
+    """The server with its replicas, if it has any."""
+    proxies: list[Proxy] = field(default_factory=list)
     no_proxy: str = ""
     busy: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while a fault stops the server, so that two faults do not stop it at once."""
@@ -39,21 +43,31 @@ class _Target:
 class Servers:
     """A Postgres and a Valkey, each behind a proxy.
 
-    ``disks`` names the servers that are started on a separate disk, which can be made full. ::
+    ``disks``: the servers are started on a separate disk, which can be made full. ``replicated``
+    are those that have replicas. ::
 
         async with Servers(None, ["postgres", "valkey"]).open() as site:
             await site.do(fault)
     """
 
-    def __init__(self, given: Given | None, names: list[str], *, disks: bool = True) -> None:
+    def __init__(
+        self,
+        given: Given | None,
+        names: list[str],
+        *,
+        disks: bool = True,
+        replicated: Mapping[str, Topology] | None = None,
+    ) -> None:
         self._given = given
+        self._replicated = replicated or {}
         self._names = names
         self._disks = disks
         self._targets: dict[str, _Target] = {}
         self.probes: dict[str, Callable[[], Awaitable[object]]] = {}
         """By server name: a write that succeeds when the server works again."""
         self.recoveries: dict[str, list[float]] = {}
-        """By server name: seconds from its restart until a write was acknowledged again."""
+        """By server name: seconds from its restart, or from the death of a primary with replicas,
+        until a write was acknowledged again."""
         self.holds: dict[str, Callable[[], Awaitable[None]]] = {}
         """By server name: a condition to wait for before a long outage of the server ends."""
 
@@ -67,9 +81,11 @@ class Servers:
         target = self._targets.get(name)
         if target is None:
             return ""
-        if direct or target.proxy is None:
+        if direct or not target.proxies:
             return target.url
-        return by_way_of(target.url, target.proxy.port)
+        if target.group is not None:
+            return target.group.address(tuple(proxy.port for proxy in target.proxies))
+        return by_way_of(target.url, target.proxies[0].port)
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Servers]:
@@ -81,12 +97,9 @@ class Servers:
                     target = _Target(url)
                 else:
                     target = await asyncio.to_thread(self._start, name, stack)
-                address = address_of(target.url)
-                if isinstance(address, str):
-                    target.no_proxy = address
-                else:
-                    proxy = Proxy(*address)
-                    target.proxy = await stack.enter_async_context(proxy.listening())
+                for one in _addresses(target):
+                    proxy = await stack.enter_async_context(Proxy(*one).listening())
+                    target.proxies.append(proxy)
                 self._targets[name] = target
             yield self
 
@@ -98,9 +111,11 @@ class Servers:
                 return "this server is not ours to kill"
             case "fill" if not self.own:
                 return "this disk is not ours to fill"
+            case "failover" if target.group is None:
+                return "this server has no replicas of ours"
             case "fill" if target.disk is None:
                 return "this process may not mount a tmpfs: run as root"
-            case "cut" | "delay" | "silence" | "deafen" if target.proxy is None:
+            case "cut" | "delay" | "silence" | "deafen" if not target.proxies:
                 return target.no_proxy
         return ""
 
@@ -112,10 +127,19 @@ class Servers:
                 await self._kill(fault.victim, target, fault.lasts_seconds)
             case "fill":
                 await self._fill(fault.victim, target, fault.lasts_seconds)
+            case "failover":
+                await self._fail_over(fault.victim, target)
             case verb:
-                await _disturb(target.proxy, verb, fault.lasts_seconds)
+                async with asyncio.TaskGroup() as tasks:
+                    for proxy in target.proxies:
+                        tasks.create_task(_disturb(proxy, verb, fault.lasts_seconds))
 
     def _start(self, name: str, stack: AsyncExitStack) -> _Target:
+        if name in self._replicated:
+            group = group_of(self._replicated[name], *(_POSTGRES if name == "postgres" else ()))
+            stack.callback(group.remove)
+            group.start()
+            return _Target(group.address(), group=group)
         disk = SmallDisk.mount() if self._disks else None
         folder = None
         if disk is not None:
@@ -141,6 +165,16 @@ class Servers:
             if away_seconds and name in self.holds:
                 await self.holds[name]()
             await self._restart(name, server)
+
+    async def _fail_over(self, name: str, target: _Target) -> None:
+        group = target.group
+        assert group is not None, "only servers with replicas fail over"
+        async with target.busy:
+            begun = time.monotonic()
+            await asyncio.to_thread(group.fail_over)
+            await self._answers(name)
+            self.recoveries.setdefault(name, []).append(round(time.monotonic() - begun, 2))
+            await asyncio.to_thread(group.repair)
 
     async def _fill(self, name: str, target: _Target, for_seconds: float) -> None:
         server, disk = target.server, target.disk
@@ -172,8 +206,19 @@ class Servers:
             await asyncio.sleep(0.02)
 
 
-async def _disturb(proxy: Proxy | None, verb: str, for_seconds: float) -> None:
-    assert proxy is not None, "only connections through a proxy are disturbed"
+def _addresses(target: _Target) -> list[tuple[str, int]]:
+    """Return what to put a proxy in front of; if nothing, the target says why."""
+    if target.group is not None:
+        target.no_proxy = "clients find the nodes past a proxy"
+        return [("127.0.0.1", port) for port in target.group.ports]
+    address = address_of(target.url)
+    if isinstance(address, str):
+        target.no_proxy = address
+        return []
+    return [address]
+
+
+async def _disturb(proxy: Proxy, verb: str, for_seconds: float) -> None:
     match verb:
         case "cut":
             await proxy.cut()

@@ -27,6 +27,21 @@ _out, _err = Console(), Console(stderr=True)
 FLAG = "--i-know-this-is-not-production"
 
 
+class Postgres(StrEnum):
+    """What ``--postgres`` can start."""
+
+    SINGLE = "single"
+    STANDBY = "standby"
+
+
+class Valkey(StrEnum):
+    """What ``--valkey`` can start."""
+
+    SINGLE = "single"
+    SENTINEL = "sentinel"
+    CLUSTER = "cluster"
+
+
 class Part(StrEnum):
     """The parts that ``--only`` can select."""
 
@@ -47,6 +62,12 @@ def chaos(
     redis: Annotated[
         str, typer.Option(help="A Redis or Valkey of yours, beside --url; else one is started.")
     ] = "",
+    postgres: Annotated[
+        Postgres, typer.Option(help="Start one Postgres, or a primary with a synchronous standby.")
+    ] = Postgres.SINGLE,
+    valkey: Annotated[
+        Valkey, typer.Option(help="Start one Valkey, or several with replicas.")
+    ] = Valkey.SINGLE,
     not_production: Annotated[
         bool, typer.Option(FLAG, help="Needed with --url: your servers get load and cut wires.")
     ] = False,
@@ -64,7 +85,11 @@ def chaos(
 
     - connections are cut, delayed, half-open, or lose their responses, in a proxy;
 
-    - the disks of the servers are full for a while (if this user may mount a tmpfs).
+    - the disks of the servers are full for a while (if this user may mount a tmpfs);
+
+    - with --postgres standby and --valkey sentinel or cluster: a primary is killed, its replica is
+    promoted, and the killed server comes back as a replica. The agents then write at level
+    committed.
 
     Then it reads everything back and checks: each acknowledged event and task is there, once and in
     order; each task made only legal transitions and produced the same bytes as without faults; no
@@ -80,18 +105,34 @@ def chaos(
 
         holdfast chaos --seconds 600 --seed 7 --json
 
+        holdfast chaos --postgres standby --valkey cluster
+
         holdfast chaos --only tasks --url postgresql://app@test-db/main
         --i-know-this-is-not-production
     """
     given = _given(url, redis, only, not_production=not_production)
+    several = {
+        f"--{name}": kind.value
+        for name, kind in (("postgres", postgres), ("valkey", valkey))
+        if kind.value != "single"
+    }
+    if given is not None and several:
+        raise typer.BadParameter(f"leave out {' and '.join(several)}: your servers are not started")
     # Retries are expected here: do not log them.
     logging.getLogger("stamina").addHandler(logging.NullHandler())
-    plan = Plan.within(seconds, seed=seed, parts=PARTS if only is None else (only.value,))
+    plan = Plan.within(
+        seconds,
+        seed=seed,
+        parts=PARTS if only is None else (only.value,),
+        postgres=postgres.value,
+        valkey=valkey.value,
+    )
     with _shown(quiet=as_json) as progress:
         verdict = run_plan(plan, progress, given)
     if as_json:
         command = f"holdfast chaos --seconds {seconds:g} --seed {seed} --json"
         command += f" --only {only}" if only else ""
+        command += "".join(f" {option} {kind}" for option, kind in several.items())
         facts = {"command": command, "python": platform.python_version(), **verdict.to_json()}
         typer.echo(json.dumps(facts, indent=2))
     else:

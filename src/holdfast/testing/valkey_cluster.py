@@ -23,7 +23,7 @@ class ValkeyCluster:
 
         cluster = ValkeyCluster(replicas=1)
         cluster.start()
-        cluster.lose_node()
+        cluster.fail_over()
         cluster.repair()
     """
 
@@ -71,7 +71,7 @@ class ValkeyCluster:
             if server.process is not None and "role:master" in server.read("INFO replication")
         ]
 
-    def lose_node(self) -> None:
+    def fail_over(self) -> None:
         """Kill a primary, and wait until its replica has taken over."""
         lost = random.SystemRandom().choice(self.primaries())
         lost.kill()

@@ -1,0 +1,73 @@
+"""Servers with replicas, of which one is promoted when the primary dies."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from holdfast.chaos.plan import Topology
+from holdfast.testing.postgres_pair import PostgresPair
+from holdfast.testing.valkey_cluster import ValkeyCluster
+from holdfast.testing.valkey_sentinel import ValkeySentinel
+
+
+class ServerGroup(Protocol):
+    """A primary and its replicas, or several primaries with theirs."""
+
+    @property
+    def ports(self) -> tuple[int, ...]:
+        """The ports that a proxy can stand in front of; none where clients find the nodes."""
+
+    def start(self) -> None:
+        """Start all, and wait until the replicas follow."""
+
+    def address(self, ports: tuple[int, ...] = ()) -> str:
+        """Return the URL of all; ``ports`` are those of proxies."""
+
+    def fail_over(self) -> None:
+        """Kill a primary, and wait until a replica was promoted."""
+
+    def repair(self) -> None:
+        """Start the killed one again as a replica, and wait until it follows."""
+
+    def remove(self) -> None:
+        """Stop all, and leave nothing behind."""
+
+
+class _Pair(PostgresPair):
+    @property
+    def ports(self) -> tuple[int, ...]:
+        return tuple(server.port for server in self.servers)
+
+    def address(self, ports: tuple[int, ...] = ()) -> str:
+        return self.url(ports or None)
+
+
+class _Sentinel(ValkeySentinel):
+    ports: tuple[int, ...] = ()
+
+    def address(self, ports: tuple[int, ...] = ()) -> str:  # noqa: ARG002 - there is no proxy
+        return self.url
+
+
+class _Cluster(ValkeyCluster):
+    ports: tuple[int, ...] = ()
+
+    def address(self, ports: tuple[int, ...] = ()) -> str:  # noqa: ARG002 - there is no proxy
+        return self.url
+
+
+def group_of(topology: Topology, *options: str) -> ServerGroup:
+    """Return a group that is not started yet; ``options`` are those of Postgres.
+
+    ::
+
+        group = group_of("sentinel")
+    """
+    match topology:
+        case "standby":
+            return _Pair(*options)
+        case "sentinel":
+            return _Sentinel()
+        case "cluster":
+            return _Cluster(replicas=1)
+    raise ValueError(f"a {topology} server has no replicas")
