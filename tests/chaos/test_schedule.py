@@ -31,7 +31,11 @@ def test_faults_come_in_order_and_within_the_time() -> None:
 
 
 def test_a_minute_has_every_kind_of_fault_and_every_verb_is_explained() -> None:
-    assert {fault.kind for fault in Plan.within(60, seed=1).faults} == set(KINDS)
+    alone = Plan.within(60, seed=1)
+    several = Plan.within(60, seed=1, postgres="standby", valkey="sentinel")
+    assert {fault.kind for fault in (*alone.faults, *several.faults)} == set(KINDS)
+    assert not [kind for kind in alone.counts if kind.startswith("failover")]
+    assert (alone.level, several.level) == ("fsync", "committed")
     assert {kind.partition(" ")[0] for kind in KINDS} == set(VERBS)
 
 

@@ -73,9 +73,10 @@ class ValkeySentinel:
 
     @property
     def primary(self) -> ValkeyServer:
-        """The server that most Sentinels name."""
-        found = [self._named(one) for one in self.sentinels]
-        return next(server for server in self.servers if found.count(server.port) > SENTINELS // 2)
+        """The server that all Sentinels name."""
+        self._until(lambda: self._agreed() is not None, "agree on a primary")
+        found = self._agreed()
+        return self.primary if found is None else found
 
     def start(self) -> None:
         """Start all, and wait until the Sentinels know each other and the replicas."""
@@ -105,28 +106,26 @@ class ValkeySentinel:
         for server in (*self.sentinels, *self.servers):
             server.remove()
 
-    def _named(self, sentinel: ValkeyServer) -> int:
-        port = sentinel.fields(f"SENTINEL MASTER {SERVICE}").get("port", "0")
-        return int(port)
+    def _agreed(self) -> ValkeyServer | None:
+        named = {one.fields(f"SENTINEL MASTER {SERVICE}").get("port") for one in self.sentinels}
+        found = [server for server in self.servers if {str(server.port)} == named]
+        return found[0] if found else None
 
     def _is_replaced(self) -> bool:
-        lost = self._lost
-        named = {self._named(one) for one in self.sentinels}
-        return (
-            len(named) == 1
-            and lost is not None
-            and lost.port not in named
-            and "role:master" in self.primary.read("INFO replication")
-        )
+        found = self._agreed()
+        if found is None or found is self._lost:
+            return False
+        return "role:master" in found.read("INFO replication")
 
     def _is_whole(self) -> bool:
-        if len({self._named(one) for one in self.sentinels}) != 1:
+        primary = self._agreed()
+        if primary is None:
             return False
         known = [one.fields(f"SENTINEL MASTER {SERVICE}") for one in self.sentinels]
         replicas = [
             "master_link_status:up" in server.read("INFO replication")
             for server in self.servers
-            if server is not self.primary
+            if server is not primary
         ]
         return (
             all(one.get("num-other-sentinels") == str(SENTINELS - 1) for one in known)

@@ -88,28 +88,27 @@ class ValkeyServer:
 
     def read(self, command: str) -> str:
         """One command by hand, whose answer is a text; empty when nobody answers."""
-        try:
-            with socket.create_connection(("127.0.0.1", self.port), timeout=10) as wire:
-                wire.sendall(f"{command}\r\n".encode())
-                with wire.makefile("rb") as answer:
-                    head = answer.readline()
-                    return answer.read(int(head[1:])).decode() if head.startswith(b"$") else ""
-        except OSError:
-            return ""
+        return "".join(self._answer(command))
 
     def fields(self, command: str) -> dict[str, str]:
         """One command by hand, whose answer is a list of names and values."""
+        listed = self._answer(command)
+        return dict(zip(listed[::2], listed[1::2], strict=True))
+
+    def _answer(self, command: str) -> list[str]:
+        """The text of an answer, or all its texts; none when nobody answers, or not all of it."""
         try:
             with socket.create_connection(("127.0.0.1", self.port), timeout=10) as wire:
                 wire.sendall(f"{command}\r\n".encode())
                 with wire.makefile("rb") as answer:
                     head = answer.readline()
+                    if head.startswith(b"$"):
+                        return [answer.read(int(head[1:])).decode()]
                     count = int(head[1:]) if head.startswith(b"*") else 0
                     texts = [answer.read(int(answer.readline()[1:]) + 2) for _ in range(count)]
-        except OSError:
-            return {}
-        listed = [text.strip().decode() for text in texts]
-        return dict(zip(listed[::2], listed[1::2], strict=True))
+                    return [text.decode().strip() for text in texts]
+        except (OSError, ValueError):
+            return []
 
     def kill(self) -> None:
         """As the power would, without a word."""
