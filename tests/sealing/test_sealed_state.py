@@ -178,7 +178,7 @@ async def test_what_was_stored_before_stays_readable_and_is_replaced_by_sealed_v
 
 async def test_a_contract_that_is_not_sealed_is_refused(place: Place) -> None:
     state = await place.open()
-    for name in ("tasks", "schedules", "blobs"):
+    for name in ("tasks", "schedules"):
         with pytest.raises(NotSupportedError, match="second state without seal="):
             getattr(state, name)
         with pytest.raises(NotSupportedError, match="unsealed"):

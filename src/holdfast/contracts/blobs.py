@@ -19,6 +19,7 @@ from holdfast.contracts.blob_checks import (
     check_reach,
 )
 from holdfast.contracts.front import Front
+from holdfast.contracts.owner_scope import OwnerScope
 from holdfast.spi.blobs import BlobStorage, end_of, hash_more
 from holdfast.values.blobs import MAX_CHUNK_BYTES, BlobInfo
 from holdfast.values.checks import (
@@ -318,6 +319,10 @@ class StoredBlobs(Front, Blobs):
         """Delete expired blobs."""
         self._refuse_owner("sweep")
         return await self._storage.sweep()
+
+    def _use_scope(self, scope: OwnerScope) -> None:
+        super()._use_scope(scope)
+        self._storage = self._storage.for_owner(scope.owner)
 
     def _refuse_owner(self, name: str) -> None:
         if self._scope.owner:

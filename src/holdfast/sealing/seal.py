@@ -58,10 +58,14 @@ class Opener:
     """Opens values whose keys are loaded."""
 
     def __init__(self, tenant: str, keys: Mapping[int, OpenKey]) -> None:
-        self._tenant = tenant
+        self.tenant = tenant
         self._keys = keys
         self.is_plain = not keys
         """Whether nothing is sealed, so that values can stay as they are."""
+
+    def key_of(self, text: str) -> OpenKey:
+        """Return the key of a sealed text."""
+        return self._keys[_text_box(text).number]
 
     def bytes(self, subject: str, place: Place, box: Box) -> bytes:
         """Open bytes. Their key must be the subject's, or that of what belongs to nobody."""
@@ -70,7 +74,7 @@ class Opener:
             raise SealedError(
                 "a sealed value does not open here: it was sealed with the key of another owner"
             )
-        return box.open(key, bound_to(self._tenant, place))
+        return box.open(key, bound_to(self.tenant, place))
 
     def json(self, subject: str, place: Place, value: Any) -> Any:
         """Open a decoded JSON value; a plain one stays as it is."""

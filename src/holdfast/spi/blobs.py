@@ -67,6 +67,10 @@ class BlobStorage(Protocol):
     async def sweep(self) -> int:
         """Delete expired blobs, and return how many there were."""
 
+    def for_owner(self, owner: str) -> BlobStorage:  # noqa: ARG002 - blobs are of a tenant
+        """Return what stores the blobs of an owner; an engine does not divide them by owner."""
+        return self
+
 
 def end_of(info: BlobInfo, offset: int, length: int | None) -> int:
     """Return the end of a range of a blob.

@@ -9,6 +9,7 @@ from typing import Any
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.front import Front
 from holdfast.engines.key_providers.key_ring import ring_of_file, ring_of_text
+from holdfast.sealing.blobs import SealedBlobs
 from holdfast.sealing.boards import SealedBoards
 from holdfast.sealing.channels import SealedChannels
 from holdfast.sealing.checkpoints import SealedCheckpoints
@@ -30,6 +31,7 @@ Layer = Callable[[Any, Seal], Any]
 
 LAYERS: Mapping[str, Layer] = {
     "wakes": SealedWake,
+    "blobs": SealedBlobs,
     "short_term": SealedStates,
     "boards": SealedBoards,
     "checkpoints": SealedCheckpoints,
