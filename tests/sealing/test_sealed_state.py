@@ -14,6 +14,8 @@ from holdfast.checkpoints import Checkpoint, TypedBytes, Write
 from holdfast.engines.key_providers.key_ring import KeyRing
 from holdfast.errors import InvalidInputError, NotSupportedError, SealedError
 from holdfast.items import ItemKey, ItemPut
+from holdfast.wiring.connections import ATTRIBUTES
+from holdfast.wiring.sealing import is_refused, refused
 from tests.sealing.conftest import RING, Place
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -176,13 +178,10 @@ async def test_what_was_stored_before_stays_readable_and_is_replaced_by_sealed_v
     assert len(await sealed.episodes.get("s1", ["e1"])) == 1
 
 
-async def test_a_contract_that_is_not_sealed_is_refused(place: Place) -> None:
-    state = await place.open()
-    for name in ("tasks", "schedules"):
-        with pytest.raises(NotSupportedError, match="second state without seal="):
-            getattr(state, name)
-        with pytest.raises(NotSupportedError, match="unsealed"):
-            getattr(state.for_owner("ana"), name)
+async def test_a_contract_that_has_no_layer_is_refused() -> None:
+    assert is_refused("scratchpad")
+    assert "scratchpad" in str(refused("scratchpad"))
+    assert [one for one in ATTRIBUTES if is_refused(one)] == []
 
 
 async def test_vectors_are_refused_unless_they_may_be_stored_plain(place: Place) -> None:

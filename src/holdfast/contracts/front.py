@@ -12,7 +12,21 @@ from holdfast.values.errors import HoldfastError
 from holdfast.values.limits import DEFAULT_LIMITS, Limits
 
 
-class Front:
+class Layered:
+    """A contract on any engine, which may have layers in between."""
+
+    def add_layer(self, layer: Callable[[Any], Any]) -> None:
+        """Put a layer between the contract and its engine: it has the interface of the engine.
+
+        ::
+
+            history.add_layer(lambda storage: SealedTranscripts(storage, seal))
+        """
+        own = vars(self)
+        own["_storage"] = layer(own["_storage"])
+
+
+class Front(Layered):
     """A contract on any engine, for a tenant or for one owner of it.
 
     A front passes ids through its scope, which adds the owner to ids of the caller and removes it
@@ -30,16 +44,6 @@ class Front:
             history.use_limits(Limits(value_bytes=0))
         """
         self._limits = limits
-
-    def add_layer(self, layer: Callable[[Any], Any]) -> None:
-        """Put a layer between the contract and its engine: it has the interface of the engine.
-
-        ::
-
-            history.add_layer(lambda storage: SealedTranscripts(storage, seal))
-        """
-        own = vars(self)
-        own["_storage"] = layer(own["_storage"])
 
     def for_owner(self, scope: OwnerScope) -> Self:
         """Return the same contract for one owner; its errors name ids as the caller wrote them.

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from holdfast.contracts.cron import Cron
+from holdfast.contracts.front import Layered
 from holdfast.contracts.schedule_runs import load_schedule, run_of
 from holdfast.contracts.tasks.checks import check_owner
 from holdfast.spi.schedules import ScheduleDraft, ScheduleKey, ScheduleStorage
@@ -236,7 +237,7 @@ class ScheduleStore(Protocol):
         ...
 
 
-class Schedules(ScheduleStore):
+class Schedules(Layered, ScheduleStore):
     """``ScheduleStore`` on any engine.
 
     ::

@@ -250,7 +250,7 @@ class TaskContext(TaskInbox):
             content,
             name=name,
             media_type=media_type,
-            blobs=self._stores.blobs,
+            blobs=self._owned.blobs,
             mark=self.cleanup.of_file,
         )
         return await self._stores.tasks.append_artifact(

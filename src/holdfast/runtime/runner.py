@@ -174,7 +174,7 @@ class Runner:
             return await self._end(held, TaskState.COMPLETED, message=result.message, note=REPLIED)
         message, value = message_and_result(result)
         stored = await offload(
-            self._stores.blobs, value, field=RETURNED, mark=task.cleanup.of_result
+            task.stores.blobs, value, field=RETURNED, mark=task.cleanup.of_result
         )
         return await self._end(held, TaskState.COMPLETED, message=message, result=stored)
 

@@ -71,6 +71,7 @@ class TaskSteps(TaskFacts):
     """
 
     cleanup: Cleanup
+    _owned: TaskStores
 
     def __init__(
         self, stores: TaskStores, record: TaskRecord, held: RunningTask, journal: Journal
@@ -142,7 +143,7 @@ class TaskSteps(TaskFacts):
             check_seconds("timeout_seconds", timeout_seconds)
         key = await self._next("step", name)
         digest = arguments_digest(args, kwargs)
-        ledger, blobs = self._stores.tasks, self._stores.blobs
+        ledger, blobs = self._stores.tasks, self._owned.blobs
         if stored := self._journal.find(key):
             check_digest(stored, digest)
             if stored.chunks and stored.fence != self._held.lease.fence:

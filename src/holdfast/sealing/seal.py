@@ -16,6 +16,7 @@ from holdfast.values.errors import NotSupportedError, SealedError
 from holdfast.values.sealed import SEALED, SEALED_TEXT, check_unsealed, is_sealed
 
 _BEGIN = f'{{"{SEALED}":"'
+_MOST_OWNERS = 10_000
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -117,6 +118,19 @@ class Seal:
         self._tenant = tenant
         self.keys = keys
         self._plain_vectors = plain_vectors
+        self.owners: dict[str, str] = {}
+        """The owners of tasks, which never change."""
+
+    def remember_owner(self, task_id: str, owner: str) -> None:
+        """Keep whose a task is, so that it need not be asked.
+
+        ::
+
+            sealing.remember_owner("t1", "ana")
+        """
+        if len(self.owners) >= _MOST_OWNERS:
+            self.owners.clear()
+        self.owners[task_id] = owner
 
     async def sealer(self, subject: str) -> Sealer | None:
         """Return what seals the values of a subject; ``None`` without keys.

@@ -44,6 +44,66 @@ def check_unsealed(field: str, text: str) -> str:
     return text
 
 
+def check_parts(field: str, text: str) -> str:
+    """Check that no text inside a JSON text pretends to be a sealed one.
+
+    >>> check_parts("message", '{"text":"hello"}')
+    '{"text":"hello"}'
+    """
+    if f'"{SEALED_TEXT}' in text:
+        raise InvalidInputError(field, f"must not have {SEALED!r} in it: the name is reserved")
+    return check_unsealed(field, text)
+
+
+def text_piece(text: str) -> str:
+    """Return a sealed text; ``""`` for a plain one.
+
+    >>> text_piece("holdfast.sealed:AQ"), text_piece("hello")
+    ('holdfast.sealed:AQ', '')
+    """
+    return text if text.startswith(SEALED_TEXT) else ""
+
+
+def part_piece(text: str) -> str:
+    """Return the sealed text that a JSON text has as one of its texts; ``""`` without one.
+
+    >>> part_piece('[{"type":"text","text":"holdfast.sealed:AQ"}]')
+    'holdfast.sealed:AQ'
+    """
+    _, found, rest = text.partition(f'"{SEALED_TEXT}')
+    return SEALED_TEXT + rest.partition('"')[0] if found else ""
+
+
+def object_piece(text: str) -> str:
+    """Return the box of the sealed object in a JSON text, as a sealed text; ``""`` without one.
+
+    >>> object_piece('{"holdfast.sealed":"AQ"}')
+    'holdfast.sealed:AQ'
+    """
+    _, found, rest = text.partition(f'{_KEY}"')
+    return SEALED_TEXT + rest.partition('"')[0] if found else ""
+
+
+def note_piece(text: str) -> str:
+    """Return the sealed text that ends a note; ``""`` without one.
+
+    >>> note_piece("gave up after 5 attempts: holdfast.sealed:AQ")
+    'holdfast.sealed:AQ'
+    """
+    _, found, rest = text.partition(SEALED_TEXT)
+    return SEALED_TEXT + rest if found else ""
+
+
+def sealed_digest(piece: str) -> str:
+    """Return the keyed digest that follows a sealed text; ``""`` without one.
+
+    >>> sealed_digest("holdfast.sealed:AQ b7")
+    'b7'
+    """
+    words = piece.split(" ")
+    return words[1] if len(words) > 1 else ""
+
+
 @dataclass(frozen=True, slots=True)
 class BlindWords:
     """The words of a sealed event, each as a keyed digest; recall reads nothing else of it."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from holdfast.contracts.channel import Channel
-from holdfast.contracts.front import Front
+from holdfast.contracts.front import Layered
 from holdfast.engines.key_providers.key_ring import ring_of_file, ring_of_text
 from holdfast.sealing.blobs import SealedBlobs
 from holdfast.sealing.boards import SealedBoards
@@ -19,8 +19,10 @@ from holdfast.sealing.facts import SealedFacts
 from holdfast.sealing.graph import SealedGraph
 from holdfast.sealing.items import SealedItems
 from holdfast.sealing.log import SealedEpisodes, SealedTranscripts, SealedWake, Stored
+from holdfast.sealing.schedules import SealedSchedules
 from holdfast.sealing.seal import Seal
 from holdfast.sealing.states import SealedStates
+from holdfast.sealing.tasks.ledger import SealedLedger
 from holdfast.spi.episodes import EpisodeStorage
 from holdfast.spi.key_provider import KeyProvider
 from holdfast.values.errors import ConfigError, InvalidInputError, NotSupportedError
@@ -39,6 +41,8 @@ LAYERS: Mapping[str, Layer] = {
     "items": SealedItems,
     "long_term": SealedFacts,
     "vectors": SealedDocuments,
+    "tasks": SealedLedger,
+    "schedules": SealedSchedules,
 }
 """What seals the values of a contract; some others are sealed by ``seal_stores`` itself."""
 
@@ -112,7 +116,7 @@ def check_sealable(settings: Settings, *, has_keys: bool, embeds: bool) -> None:
 def is_refused(attribute: str) -> bool:
     """Return whether sealed mode refuses an attribute of ``State``, whose content it cannot seal.
 
-    >>> is_refused("tasks"), is_refused("history")
+    >>> is_refused("scratchpad"), is_refused("history")
     (True, False)
     """
     return attribute not in SEALED | OPEN | {"memory"}
@@ -121,8 +125,8 @@ def is_refused(attribute: str) -> bool:
 def refused(attribute: str) -> NotSupportedError:
     """Return the error of an attribute that is not sealed yet.
 
-    >>> refused("tasks").capability
-    'tasks'
+    >>> refused("scratchpad").capability
+    'scratchpad'
     """
     sealed = ", ".join(sorted(SEALED - {"wakes"}))
     return NotSupportedError(
@@ -166,5 +170,5 @@ def seal_stores(stores: Stores, seal: Seal) -> Stores:
     return dataclasses.replace(stores, channel=channel)
 
 
-def _add(store: Front, layer: Layer, seal: Seal) -> None:
+def _add(store: Layered, layer: Layer, seal: Seal) -> None:
     store.add_layer(lambda inner: layer(inner, seal))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from holdfast.contracts.front import Layered
 from holdfast.contracts.tasks.checks import check_owner
 from holdfast.spi.tasks.ledger import TaskStorage
 from holdfast.spi.tasks.records import ContextKey, TaskKey
@@ -11,7 +12,7 @@ MOST = (1 << 63) - 1
 """The largest number that is passed to an engine."""
 
 
-class LedgerCalls:
+class LedgerCalls(Layered):
     """Base class of the ledger's calls, with the engine's storage."""
 
     def __init__(self, storage: TaskStorage) -> None:

@@ -116,7 +116,8 @@ class InMemorySchedules(ScheduleStorage):
     async def defer(self, schedule: StoredSchedule, seconds: float) -> None:
         """Let a schedule be due again later."""
         row = self._rows.get(ScheduleKey(schedule.draft.owner, schedule.draft.id))
-        if row is not None and row.stored == schedule:
+        known = row and (row.stored.draft.uid, row.stored.version)
+        if row is not None and known == (schedule.draft.uid, schedule.version):
             row.next_at = self._engine.now() + timedelta(seconds=seconds)
 
     async def run(self, run: ScheduleRun) -> list[TaskSnapshot]:

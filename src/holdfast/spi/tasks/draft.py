@@ -51,6 +51,9 @@ class Draft:
     new_context_id: str = field(default_factory=new_id)
     """The context of the task if the caller names none."""
 
+    identity: str = ""
+    """The digest of sealed content, which is not that of what is stored."""
+
     @classmethod
     def again(
         cls, task: TaskRecord, first: StoredMessage, *, submit_key: str, now: datetime, by: str = ""
@@ -76,6 +79,8 @@ class Draft:
 
     def content_digest(self) -> str:
         """Return a digest of the content without the message's id."""
+        if self.identity:
+            return self.identity
         when = self.run_after
         if isinstance(when, timedelta):
             due = f"+{when.total_seconds()}"

@@ -21,6 +21,7 @@ from holdfast.values.codec import (
 )
 from holdfast.values.content import ChatMessage
 from holdfast.values.errors import InvalidInputError
+from holdfast.values.sealed import part_piece, sealed_digest, text_piece
 from holdfast.values.stored_messages import message_from_body
 from holdfast.values.tasks.events import (
     ArtifactChunk,
@@ -75,7 +76,7 @@ class StoredMessage(NamedTuple):
 
     def digest(self) -> str:
         """Return a digest of the content. The order of JSON keys does not change it."""
-        return stored_digest(self.payload)
+        return sealed_digest(part_piece(self.payload)) or stored_digest(self.payload)
 
     def same_body(self, other: StoredMessage) -> bool:
         """Return whether both have the same content, whatever the order of JSON keys."""
@@ -190,7 +191,8 @@ class StoredFeedback:
 
     def digest(self) -> str:
         """Return a digest of the content. The order of JSON keys does not change it."""
-        return content_digest([self.text, self.rating, decode_json(self.metadata)])
+        content = [self.text, self.rating, decode_json(self.metadata)]
+        return sealed_digest(text_piece(self.text)) or content_digest(content)
 
     def load(self, task_id: str) -> Feedback:
         """Return new feedback."""

@@ -1,0 +1,1 @@
+"""Sealed tasks: messages, steps, artifacts, results, notes and push configs are sealed."""
