@@ -38,19 +38,24 @@ class Place:
         """All rows of all tables as text, read around the stores."""
         if self.url == "memory:":
             return "\n".join(map(repr, self.engine.tables()))
-        async with connected(self.url) as connection:
-            tables = await connection.fetch(
-                "SELECT c.relname FROM pg_class c "
-                "WHERE c.relnamespace = 'holdfast'::regnamespace AND c.relkind IN ('r', 'p')"
+        return await rows_of(self.url)
+
+
+async def rows_of(url: str) -> str:
+    """All rows of all tables of a database as text."""
+    async with connected(url) as connection:
+        tables = await connection.fetch(
+            "SELECT c.relname FROM pg_class c "
+            "WHERE c.relnamespace = 'holdfast'::regnamespace AND c.relkind IN ('r', 'p')"
+        )
+        rows = [
+            row[0]
+            for [table] in tables
+            for row in await connection.fetch(
+                f'SELECT t::text FROM holdfast."{table}" t'  # noqa: S608 - of the catalog
             )
-            rows = [
-                row[0]
-                for [table] in tables
-                for row in await connection.fetch(
-                    f'SELECT t::text FROM holdfast."{table}" t'  # noqa: S608 - of the catalog
-                )
-            ]
-        return "\n".join(rows)
+        ]
+    return "\n".join(rows)
 
 
 @pytest_asyncio.fixture(loop_scope="session", params=["inmemory", "postgres"])
