@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import ExitStack
 
 import pytest
 import pytest_asyncio
 
 from holdfast import Settings, State
 from tests.engines.postgres_database import migrated_database
+from tests.erasure.residue import Servers
 from tests.wiring.kept_states import fresh_state
 from tests.wiring.valkey import valkey
 
@@ -30,3 +32,10 @@ async def state(request: pytest.FixtureRequest, database: str) -> AsyncIterator[
     settings = Settings(max_connections=6, receipt_key=KEY)
     async with fresh_state(url, redis=redis, settings=settings) as opened:
         yield opened
+
+
+@pytest_asyncio.fixture(params=["postgres", "hybrid"])
+async def servers(request: pytest.FixtureRequest) -> AsyncIterator[Servers]:
+    """Postgres with files on disk, and with Valkey beside it."""
+    with ExitStack() as kept:
+        yield Servers(kept, hybrid=request.param == "hybrid")
