@@ -121,6 +121,10 @@ async def test_bytes_that_were_changed_moved_or_cut_off_are_refused() -> None:
         objects[one] = wrong
         with pytest.raises(CodecError):
             await blobs.resolve(one)
+    # A range is checked too, part by part.
+    objects[one] = swapped
+    with pytest.raises(CodecError):
+        _ = [chunk async for chunk in blobs.open(one, offset=5, length=10)]
 
 
 async def test_objects_on_a_disk_are_sealed(tmp_path: Path) -> None:

@@ -8,13 +8,16 @@ from typing import Any, cast
 
 import pytest
 
+import holdfast
 from holdfast import ANY_OWNER, ChatMessage, PushConfig, State, TaskState
 from holdfast.content import TextBlock
 from holdfast.contracts.schedule_runs import run_of
 from holdfast.engines.key_providers.key_ring import KeyRing
 from holdfast.errors import ConflictError, InvalidInputError, NotSupportedError, SealedError
+from holdfast.sealing.data_keys import INDEX
 from holdfast.spi import StepKey
-from tests.sealing.conftest import Place
+from tests.engines.postgres_database import connected, migrated_database
+from tests.sealing.conftest import RING, Place
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -249,6 +252,49 @@ async def test_an_owner_has_a_key_of_its_own(place: Place, monkeypatch: pytest.M
     found = await state.tasks.get(ben.id, owner="ben")
     assert found is not None
     assert found.messages[0].text == CANARY
+
+
+async def test_everything_of_a_task_has_the_key_of_its_owner(place: Place) -> None:
+    state = await place.open()
+    await fill(state, "ana")
+    # A process that has not claimed the task asks whose it is.
+    await state.tasks.submit("writer", _said(), owner="ana")
+    [claimed] = await state.tasks.claim("w1")
+    other = (await place.open()).tasks
+    await other.record_step(claimed.lease, StepKey("s"), CANARY)
+    await other.transition(claimed.lease, "failed", note=CANARY)
+    storage = state._connections.data_keys
+    assert storage is not None
+    subjects = {one.subject for one in await storage("default").page(0, 100)}
+    assert subjects == {"ana", INDEX}
+
+
+async def test_rows_of_tasks_that_were_moved_by_hand_do_not_open() -> None:
+    async with (
+        migrated_database() as url,
+        holdfast.open(url, seal=RING) as state,
+        connected(url) as connection,
+    ):
+        ledger = state.tasks
+        hers = await ledger.submit("writer", _said("hers"), owner="ana")
+        his = await ledger.submit("writer", _said("his"), owner="ben")
+        leases = {one.task.id: one.lease for one in await ledger.claim("w1", limit=2)}
+        for at in (1, 2):
+            await ledger.append_message(leases[hers.id], _said(f"m{at}", id=f"m{at}"))
+
+        async def move(task_id: str, seq: int, to_task: str, to_seq: int) -> None:
+            await connection.execute(
+                "UPDATE holdfast.task_events SET body = (SELECT body FROM holdfast.task_events "
+                "WHERE task_id = $1 AND seq = $2) WHERE task_id = $3 AND seq = $4",
+                *(task_id, seq, to_task, to_seq),
+            )
+
+        await move(hers.id, 2, his.id, 2)
+        with pytest.raises(SealedError, match="another owner"):
+            await ledger.get(his.id, owner="ben")
+        await move(hers.id, 4, hers.id, 5)
+        with pytest.raises(SealedError, match="another record"):
+            await ledger.get(hers.id, owner="ana")
 
 
 async def test_text_is_not_searched_and_bytes_are_bounded_as_they_are_stored(
