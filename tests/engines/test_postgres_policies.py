@@ -42,6 +42,7 @@ ACROSS = {
     "blob": {"purge"},
     "channel": {"echo", "notice_key", "purge"},
     "checkpoints": {"purge"},
+    "data_keys": {"tenants"},
     "durable_log": {"behind", "release", "unsettled"},
     "embedding_queue": {"tenants_waiting"},
     "engine": {"ping", "settings"},

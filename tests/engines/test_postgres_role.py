@@ -150,6 +150,7 @@ async def test_a_superuser_through_a_pooler_or_on_a_borrowed_pool_is_refused(url
         ("holdfast_worker", "survey_work(1, NULL)"),
         ("holdfast_worker", "tenants_scheduled(1, NULL)"),
         ("holdfast_worker", "agents_to_index(1)"),
+        ("holdfast_worker", "tenants_to_rewrap('k1', '', 1)"),
         ("holdfast_consolidator", "agents_to_index(1)"),
         ("holdfast_consolidator", "sessions_overtaken(1)"),
         ("holdfast_consolidator", "sessions_aside(1)"),

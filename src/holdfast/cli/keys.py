@@ -28,6 +28,7 @@ _out = Console()
 Tenant = Annotated[
     str, typer.Option(help="Whose data it opens; HOLDFAST_TENANT, or 'default', unless given.")
 ]
+AllTenants = Annotated[bool, typer.Option("--all-tenants", help="Those of every tenant.")]
 Id = Annotated[
     str, typer.Argument(metavar="ID", help="The key's id, or its end, as `keys list` has it.")
 ]
@@ -113,7 +114,7 @@ def rotate(
 
 
 @app.command(name="rotate-kek")
-def rotate_kek(*, tenant: Tenant = "") -> None:
+def rotate_kek(*, tenant: Tenant = "", all_tenants: AllTenants = False) -> None:
     """Wrap the data keys of a sealed tenant with the first key of HOLDFAST_SEAL.
 
     No content is read or written. The keys that were used before must still be there, after the
@@ -122,12 +123,14 @@ def rotate_kek(*, tenant: Tenant = "") -> None:
 
     For example:
 
-        HOLDFAST_SEAL=file:/etc/holdfast/keys holdfast keys rotate-kek --tenant acme
+        HOLDFAST_SEAL=file:/etc/holdfast/keys holdfast keys rotate-kek --all-tenants
     """
+    if tenant and all_tenants:
+        raise typer.BadParameter("cannot be combined with --tenant", param_hint="--all-tenants")
 
     async def work() -> int:
         async with open_shared(tenant) as state:
-            return await state.ops.rotate_kek()
+            return await state.ops.rotate_kek(all_tenants=all_tenants)
 
     typer.echo(f"rewrapped {asyncio.run(work()):,} data keys")
 

@@ -41,3 +41,10 @@ class DataKeyStorage(Protocol):
     @abstractmethod
     async def rewrap(self, key: DataKey, was: str) -> bool:
         """Replace KEK and wrapped bytes of a key that the KEK ``was`` wraps. Returns whether."""
+
+    @abstractmethod
+    async def tenants(self, kek: str, after: str, limit: int) -> Sequence[str]:
+        """Return tenants above ``after`` that have keys of another KEK, ascending. Of all tenants.
+
+        The order is that of the engine.
+        """

@@ -131,6 +131,11 @@ class Connections:
             self._seals[tenant] = Seal(tenant, keys, plain_vectors=self.plain_vectors)
         return self._seals[tenant]
 
+    async def rewrap(self, tenant: str, progress: Callable[[int], None] | None) -> int:
+        """Wrap the data keys of a tenant with the provider's current key. Returns how many."""
+        keys = self.seal(tenant).keys
+        return 0 if keys is None else await keys.rewrap(progress)
+
     @property
     def engines(self) -> dict[str, str]:
         """Return the engine name by attribute."""

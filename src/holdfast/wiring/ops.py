@@ -23,6 +23,8 @@ from holdfast.wiring.session_moves import assign_context
 if TYPE_CHECKING:
     from holdfast.wiring.state import State
 
+_TENANTS = 100
+
 
 class Ops:
     """The operators' calls of a ``State``; agents do not need them.
@@ -185,20 +187,28 @@ class Ops:
         self._refuse("assign_context")
         await assign_context(self._connections, self._state.tenant, context_id, owner, new_id)
 
-    async def rotate_kek(self, progress: Callable[[int], None] | None = None) -> int:
+    async def rotate_kek(
+        self, progress: Callable[[int], None] | None = None, *, all_tenants: bool = False
+    ) -> int:
         """Wrap the data keys of the tenant with the current key. Returns how many were not yet.
 
-        No content is touched. A call that was interrupted is continued by the next one.
-        ``progress`` is called with 1 for each key. ::
+        With ``all_tenants`` those of every tenant. No content is touched. A call that was
+        interrupted is continued by the next one. ``progress`` is called with 1 for each key. ::
 
             changed = await state.ops.rotate_kek()
         """
         self._connections.check_usable()
         self._refuse("rotate_kek")
-        keys = self._connections.seal(self._state.tenant).keys
-        if keys is None:
+        found, provider = self._connections, self._connections.provider
+        if provider is None or found.data_keys is None:
             raise ConfigError("this state is not sealed: set HOLDFAST_SEAL, or pass seal=")
-        return await keys.rewrap(progress)
+        if not all_tenants:
+            return await found.rewrap(self._state.tenant, progress)
+        storage, changed, after = found.data_keys(self._state.tenant), 0, ""
+        while page := await storage.tenants(provider.current, after, _TENANTS):
+            for after in page:
+                changed += await found.rewrap(after, progress)
+        return changed
 
     @property
     def archives(self) -> Archives:

@@ -21,6 +21,7 @@ class InMemoryDataKeys(DataKeyStorage):
     """
 
     def __init__(self, engine: InMemory, *, tenant: str = "default") -> None:
+        self._engine = engine
         self._keys = engine.table(tenant, _Data).keys
 
     async def add(self, key: DataKey) -> DataKey:
@@ -47,6 +48,12 @@ class InMemoryDataKeys(DataKeyStorage):
             return False
         self._keys[key.number] = key
         return True
+
+    async def tenants(self, kek: str, after: str, limit: int) -> Sequence[str]:
+        """Return tenants that have keys of another KEK."""
+        found = self._engine.by_tenant(_Data).items()
+        names = (name for name, data in found if any(one.kek != kek for one in data.keys.values()))
+        return [name for name in sorted(names) if name > after][:limit]
 
     def shred(self, erases: Callable[[str], bool]) -> Sequence[int]:
         """Delete the keys of some subjects, for an erasure. Returns their numbers."""

@@ -51,3 +51,8 @@ class PostgresDataKeys(DataKeyStorage):
         """Replace KEK and wrapped bytes."""
         args = (self._tenant, key.number, was, key.kek, key.wrapped)
         return bool(await self._engine.fetch(_SQL["rewrap"], *args, safe=True))
+
+    async def tenants(self, kek: str, after: str, limit: int) -> Sequence[str]:
+        """Return tenants that have keys of another KEK."""
+        rows = await self._engine.fetch_across(_SQL["tenants"], kek, after, limit, safe=True)
+        return [row["tenant"] for row in rows]

@@ -1330,6 +1330,7 @@ CREATE VIEW holdfast.task_records AS
 --   tenants_scheduled(at_most bigint, these text[]) RETURNS TABLE(tenant text, seconds double precision)
 --   tenants_to_clean(at_most bigint) RETURNS TABLE(tenant text)
 --   tenants_to_embed(the_model text) RETURNS TABLE(tenant text)
+--   tenants_to_rewrap(the_kek text, the_last text, at_most bigint) RETURNS TABLE(tenant text)
 --   tenants_with_copies(at_most bigint) RETURNS TABLE(tenant text)
 --   tenants_with_news(at_most bigint) RETURNS TABLE(tenant text)
 --   transition_task(in_tenant text, in_id text, in_fence bigint, in_to text, in_note text, in_run_after timestamp with time zone, in_run_after_seconds double precision, in_progress boolean, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text, in_ask_kind text, in_ask_name text, in_ask_occurrence bigint) RETURNS SETOF holdfast.task_records

@@ -19,3 +19,6 @@ WHERE tenant = $1 AND number > $2 ORDER BY number LIMIT $3;
 UPDATE holdfast.data_keys SET kek = $4, wrapped = $5
 WHERE tenant = $1 AND number = $2 AND kek = $3
 RETURNING number;
+
+-- name: tenants
+SELECT tenant FROM holdfast.tenants_to_rewrap($1, $2, $3);
