@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
-from typing import TypeVar
 
 from holdfast.sealing.data_keys import kek_counts
 from holdfast.values.errors import HoldfastError
