@@ -17,7 +17,7 @@ async def main(work: str, url: str, folder: str, step: int) -> None:
     """Do the work; die at the step with this number."""
     left = step
 
-    def told(_: Any) -> None:
+    def reply(_: Any) -> None:
         nonlocal left
         left -= 1
         if left == 0:
@@ -30,17 +30,17 @@ async def main(work: str, url: str, folder: str, step: int) -> None:
 
         async def load_and_count(kind: str, records: Any) -> None:
             await load(kind, records)
-            told(None)  # loaded, and not yet recorded as loaded
+            reply(None)  # loaded, and not yet recorded as loaded
 
         storage.load = load_and_count
-        how: dict[str, Any] = {"tenant": "acme", "progress": told}
+        how: dict[str, Any] = {"tenant": "acme", "progress": reply}
         if work == "export":
             await archive_runs.export_archive(storage, Path(folder), segment_bytes=300, **how)
         elif work == "import":
             await archive_runs.import_archive(storage, Path(folder), **how)
         else:
             async with holdfast.open(folder, tenant="acme", background=False) as other:
-                await state.ops.archives.copy_to(other, progress=told)
+                await state.ops.archives.copy_to(other, progress=reply)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Agents whose log acknowledges before it writes: what chaos must catch.
 
-``python -m tests.chaos.early_agent`` is told by a job, as the real one is. What it writes late it
+``python -m tests.chaos.early_agent`` gets a job, as the real one does. What it writes late it
 does write, unless somebody kills it meanwhile.
 """
 

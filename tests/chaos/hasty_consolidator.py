@@ -1,6 +1,6 @@
 """A consolidator that acknowledges before the commit: what chaos must catch.
 
-``python -m tests.chaos.hasty_consolidator`` is told by a job, as the real one is. What it has
+``python -m tests.chaos.hasty_consolidator`` gets a job, as the real one does. What it has
 acknowledged it does commit, unless somebody kills it, or Postgres, meanwhile.
 """
 

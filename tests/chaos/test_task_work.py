@@ -1,4 +1,4 @@
-"""What the journal of a run tells about workers that lost a lease."""
+"""What the journal of a run shows about workers that lost a lease."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A worker whose ledger does not check the fence: what chaos must catch.
 
-``python -m tests.chaos.unfenced_worker`` is told by a job, as the real one is.
+``python -m tests.chaos.unfenced_worker`` gets a job, as the real one does.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``holdfast chaos`` tells what it will not do, spares what is not its own, and fails loudly."""
+"""``holdfast chaos`` says what it will not do, spares what is not its own, and fails loudly."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def servers() -> Iterator[tuple[PostgresServer, ValkeyServer]]:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "reply"),
     [
         (["--url", "postgresql://db/main", "--redis", "redis://cache"], FLAG),
         (["--url", "postgresql://db/main", FLAG], "--only tasks"),
@@ -46,12 +46,12 @@ def servers() -> Iterator[tuple[PostgresServer, ValkeyServer]]:
     ],
 )
 def test_chaos_refuses_what_is_not_said_clearly(
-    command: Command, monkeypatch: pytest.MonkeyPatch, arguments: list[str], told: str
+    command: Command, monkeypatch: pytest.MonkeyPatch, arguments: list[str], reply: str
 ) -> None:
     monkeypatch.setattr(chaos, "run_plan", None)
     answer = command("chaos", *arguments)
     assert answer.code == 2
-    assert told in answer.err
+    assert reply in answer.err
 
 
 def test_chaos_on_given_servers_spares_them_and_leaves_nothing_behind(

@@ -78,8 +78,8 @@ def test_clear_removes_a_context_with_the_files_of_its_tasks(
             return (await state.blobs.stat(ref)).pinned
 
     assert asyncio.run(pinned())
-    told = command("contexts", "clear", "c1", "--yes", "--json").json
-    assert told == {"context": "c1", "tasks_removed": 1}
+    reply = command("contexts", "clear", "c1", "--yes", "--json").json
+    assert reply == {"context": "c1", "tasks_removed": 1}
     assert not asyncio.run(pinned())
     assert command("contexts", "show", "c1").code == 1
     assert command("tasks", "show", task).code == 1
@@ -120,5 +120,5 @@ def test_every_command_teaches_in_its_help(command: Command) -> None:
 
 def test_clearing_nothing_says_so(command: Command, tenant: str) -> None:
     assert tenant
-    told = command("contexts", "clear", "none", "--yes")
-    assert (told.code, "there was no context 'none'" in told.out) == (0, True)
+    reply = command("contexts", "clear", "none", "--yes")
+    assert (reply.code, "there was no context 'none'" in reply.out) == (0, True)

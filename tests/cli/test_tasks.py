@@ -65,8 +65,8 @@ def _timeline(shown: dict[str, Any], kind: str) -> list[dict[str, Any]]:
 def test_a_task_goes_from_submit_to_its_answer(
     command: Command, database: str, tenant: str
 ) -> None:
-    told = command("tasks", "submit", "researcher", "Tides?", "--owner", "ana")
-    assert (told.code, "holdfast tasks watch" in told.out) == (0, True), told.err
+    reply = command("tasks", "submit", "researcher", "Tides?", "--owner", "ana")
+    assert (reply.code, "holdfast tasks watch" in reply.out) == (0, True), reply.err
     [task] = command("tasks", "list", "--json").json["tasks"]
     assert (task["state"], task["owner"]) == ("submitted", "ana")
     _work(database, tenant)
@@ -100,8 +100,8 @@ def test_a_task_is_shown_as_it_was_at_any_event(
     then = command("tasks", "replay", task, "--at", str(second_chunk), "--json").json
     assert then["state"] == "working"
     assert "".join(part["text"] for part in then["artifacts"][0]["parts"]) == "line 0\nline 1\n"
-    told = command("tasks", "replay", task, "--at", str(second_chunk)).out
-    assert ("line 1" in told, "line 2" in told) == (True, False)
+    reply = command("tasks", "replay", task, "--at", str(second_chunk)).out
+    assert ("line 1" in reply, "line 2" in reply) == (True, False)
     first = command("tasks", "replay", task, "--at", "1", "--json").json
     assert (first["state"], first["messages"]) == ("submitted", [])
 
@@ -181,17 +181,17 @@ def test_a_long_reason_is_shown_to_its_end(command: Command, database: str, tena
 
 
 @pytest.mark.parametrize(
-    ("state", "told"), [(TaskState.WORKING, True), (TaskState.COMPLETED, False)]
+    ("state", "reply"), [(TaskState.WORKING, True), (TaskState.COMPLETED, False)]
 )
 def test_only_a_task_that_goes_on_may_have_a_last_chunk_to_come(
-    state: TaskState, *, told: bool
+    state: TaskState, *, reply: bool
 ) -> None:
     now = datetime.now(UTC)
     made = Artifact("draft.md", "t1", [], updated_at=now)
     task = TaskRecord("t1", "c1", AgentId.parse("writer"), state, now, now, artifacts=[made])
     screen = Console(width=100, file=io.StringIO(), record=True)
     screen.print(draw_head(task))
-    assert ("no last chunk yet" in screen.export_text()) is told
+    assert ("no last chunk yet" in screen.export_text()) is reply
 
 
 def test_a_handlers_number_of_attempts_holds_for_what_an_operator_submits(
@@ -279,8 +279,8 @@ def test_watch_of_all_tasks_ends_cleanly_at_ctrl_c(
         watching.kill()
         watching.wait()
     assert out.read_text().count(first) <= 2
-    told = (tmp_path / "err").read_text().splitlines()
-    assert [line for line in told if "was opened as postgres" not in line] == []
+    reply = (tmp_path / "err").read_text().splitlines()
+    assert [line for line in reply if "was opened as postgres" not in line] == []
 
 
 def test_every_command_teaches_in_its_help(command: Command) -> None:
@@ -337,10 +337,10 @@ def test_an_answer_says_what_happened_and_what_is_next(
 ) -> None:
     task = _submitted(command)
     _work(database, tenant)
-    told = command("tasks", "answer", task, "chapter 2").out
-    assert f"The answer is stored. Task {task} is queued, and a worker continues it." in told
-    assert f"holdfast tasks watch {task}" in told
-    assert "holdfast worker module:app" in told
+    reply = command("tasks", "answer", task, "chapter 2").out
+    assert f"The answer is stored. Task {task} is queued, and a worker continues it." in reply
+    assert f"holdfast tasks watch {task}" in reply
+    assert "holdfast worker module:app" in reply
 
 
 def test_an_empty_list_says_where_it_looked(
@@ -352,9 +352,9 @@ def test_an_empty_list_says_where_it_looked(
         (("contexts", "list"), "no contexts in"),
         (("keys", "list"), "no keys in"),
     ):
-        told = command(*arguments).out
-        assert told.startswith(f"{what} {mask_url(database)}, tenant {tenant}\n"), told
-        assert "DATABASE_URL" in told
+        reply = command(*arguments).out
+        assert reply.startswith(f"{what} {mask_url(database)}, tenant {tenant}\n"), reply
+        assert "DATABASE_URL" in reply
     assert "tenant nobody" in command("tasks", "list", "--tenant", "nobody").out
     assert command("tasks", "list", "--json").json["tasks"] == []
     with tempfile.TemporaryDirectory(prefix="hf-cli-") as name:
@@ -363,8 +363,8 @@ def test_an_empty_list_says_where_it_looked(
         monkeypatch.delenv("DATABASE_URL")
         monkeypatch.setenv("HOLDFAST_DIR", f"{name}/state")
         folder = Path(name).resolve() / "state"
-        told = command("tasks", "list").out
-        assert told.startswith(f"no tasks in the embedded Postgres in {folder}, tenant {tenant}\n")
-        assert "HOLDFAST_DIR" in told
+        reply = command("tasks", "list").out
+        assert reply.startswith(f"no tasks in the embedded Postgres in {folder}, tenant {tenant}\n")
+        assert "HOLDFAST_DIR" in reply
         [doctor] = command("doctor", "--json").json
         assert doctor["where"] == f"the embedded Postgres in {folder}"

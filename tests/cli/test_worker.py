@@ -118,7 +118,7 @@ def test_a_second_signal_stops_a_worker_at_once(
 
 
 @pytest.mark.parametrize(
-    ("app", "told"),
+    ("app", "reply"),
     [
         ("no_such_module_anywhere:app", "no module"),
         ("{module}:nothing", "is not there"),
@@ -128,14 +128,14 @@ def test_a_second_signal_stops_a_worker_at_once(
     ],
 )
 def test_an_app_that_cannot_be_run_is_one_line(
-    command: Command, tenant: str, place: Path, app: str, told: str
+    command: Command, tenant: str, place: Path, app: str, reply: str
 ) -> None:
     assert tenant
     refused = command("worker", app.format(module=_module(place)), "--log-json")
     assert refused.code == 1
     last = refused.err.splitlines()[-1]
     assert last.startswith("holdfast: ")
-    assert told in last
+    assert reply in last
     assert "Traceback" not in refused.err
 
 

@@ -227,11 +227,11 @@ class Reader:
                     found = await self._look(session, events, self._counts.get(session, 0))
                 except ERRORS:
                     continue
-                told = self._metrics.degraded_reads > before
+                reply = self._metrics.degraded_reads > before
                 done += 1
-                self._reads.note(done, int(told), len(found))
+                self._reads.note(done, int(reply), len(found))
                 for problem in found:
-                    if not told:
+                    if not reply:
                         self._broken.note("reader", session, problem)
 
     def _read_on(self) -> None:

@@ -240,21 +240,21 @@ async def test_no_read_goes_back_without_a_word_while_redis_comes_and_goes(
             run.start("turns", slot, sessions=3, level="fsync")
         run.start("reader", 2, sessions=0, level="fsync")
 
-        def read(*, told: bool | None = None) -> int:
+        def read(*, reply: bool | None = None) -> int:
             made = lines(tmp_path / "reads-2")
-            return sum(told is None or line[1] == str(int(told)) for line in made)
+            return sum(reply is None or line[1] == str(int(reply)) for line in made)
 
-        async def reads_more(count: int, *, told: bool) -> None:
-            wanted = read(told=told) + count
-            await run.until(lambda: read(told=told) >= wanted)
+        async def reads_more(count: int, *, reply: bool) -> None:
+            wanted = read(reply=reply) + count
+            await run.until(lambda: read(reply=reply) >= wanted)
 
         await run.begun(2)
-        await reads_more(reads, told=False)
+        await reads_more(reads, reply=False)
         for _ in range(outages):
             await asyncio.to_thread(run.valkey.kill)
-            await reads_more(reads, told=True)
+            await reads_more(reads, reply=True)
             await asyncio.to_thread(run.valkey.start)
-            await reads_more(reads, told=False)
+            await reads_more(reads, reply=False)
             await run.evicts(3)
         await run.stop()
         broken = [
@@ -264,7 +264,7 @@ async def test_no_read_goes_back_without_a_word_while_redis_comes_and_goes(
             "outages": outages,
             "acknowledged": len(run.acknowledged()),
             "reads_of_the_third_process": read(),
-            "reads_reported_as_degraded": read(told=True),
+            "reads_reported_as_degraded": read(reply=True),
             "violations_not_reported": broken,
             "states_evicted": run.evicted(),
         }

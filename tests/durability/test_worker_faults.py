@@ -50,7 +50,7 @@ async def state(server: PostgresServer) -> AsyncIterator[State]:
         yield opened
 
 
-class Staff:
+class Workers:
     """Worker processes of one tenant."""
 
     def __init__(self, server: PostgresServer, tenant: str, folder: Path) -> None:
@@ -61,7 +61,7 @@ class Staff:
         self.journal.touch()
         self._hired: list[subprocess.Popen[bytes]] = []
 
-    def hire(self, *options: str) -> subprocess.Popen[bytes]:
+    def start_now(self, *options: str) -> subprocess.Popen[bytes]:
         """Start ``holdfast worker``."""
         kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
         with (self._folder / "log").open("ab") as log:
@@ -90,7 +90,7 @@ class Staff:
         lines = [line.split(" ", 1) for line in self.journal.read_text().splitlines()]
         return [what for task_id, what in lines if task_id == task.id]
 
-    def dismiss(self) -> None:
+    def stop(self) -> None:
         """End all that are left."""
         for worker in self._hired:
             worker.kill()
@@ -103,11 +103,11 @@ class Staff:
 
 
 @pytest.fixture
-def staff(server: PostgresServer, state: State, tmp_path: Path) -> Iterator[Staff]:
-    """Nobody yet; whoever is hired is dismissed at the end."""
-    made = Staff(server, state.tenant, tmp_path)
+def workers(server: PostgresServer, state: State, tmp_path: Path) -> Iterator[Workers]:
+    """Nobody yet; those that are started are stopped at the end."""
+    made = Workers(server, state.tenant, tmp_path)
     yield made
-    made.dismiss()
+    made.stop()
 
 
 async def _submit(state: State, agent: str, text: str, *, max_attempts: int = 5) -> TaskRecord:
@@ -142,9 +142,11 @@ def _text(task: TaskRecord) -> bytes:
     return "".join(part.text for part in artifact.parts if isinstance(part, TextBlock)).encode()
 
 
-async def test_a_stream_cut_by_kill_9_ends_as_the_same_bytes(state: State, staff: Staff) -> None:
+async def test_a_stream_cut_by_kill_9_ends_as_the_same_bytes(
+    state: State, workers: Workers
+) -> None:
     cut, whole = await _submit(state, "streamer", "0.05"), await _submit(state, "streamer", "0")
-    first = staff.hire("--concurrency", "1")
+    first = workers.start_now("--concurrency", "1")
 
     def in_the_middle(task: TaskRecord) -> bool:
         return bool(task.artifacts) and len(_text(task).splitlines()) > 5
@@ -153,29 +155,29 @@ async def test_a_stream_cut_by_kill_9_ends_as_the_same_bytes(state: State, staff
     first.kill()
     await _ended(first)
     assert len(_text(half).splitlines()) < CHUNKS
-    staff.hire()
+    workers.start_now()
     done = await _until(state, cut, _is(TaskState.COMPLETED))
     undisturbed = await _until(state, whole, _is(TaskState.COMPLETED))
     assert (done.fence, undisturbed.fence) == (2, 1)
     assert _text(done) == _text(undisturbed)
     assert _text(done).endswith(b"the end\n")
     assert done.artifacts[0].complete
-    assert staff.noted(cut) == ["head"], "a finished step ran again"
+    assert workers.noted(cut) == ["head"], "a finished step ran again"
     await check_invariants(state.tasks, submitted=2)
 
 
 async def test_sigterm_drains_with_exit_code_0_and_hands_back_what_is_not_done(
-    state: State, staff: Staff
+    state: State, workers: Workers
 ) -> None:
     quick, slow = await _submit(state, "sleeper", "1.5"), await _submit(state, "sleeper", "3600")
     # A lease that a busy machine cannot let run out, and time enough for the quick one to end.
-    worker = staff.hire("--grace-seconds", "10", "--lease-seconds", "60")
+    worker = workers.start_now("--grace-seconds", "10", "--lease-seconds", "60")
     for task in (quick, slow):
-        await _until(state, task, lambda one: bool(staff.noted(one)))
+        await _until(state, task, lambda one: bool(workers.noted(one)))
     worker.send_signal(signal.SIGTERM)
-    await _until(state, slow, lambda _: "waiting for 2 handlers" in staff.log)
+    await _until(state, slow, lambda _: "waiting for 2 handlers" in workers.log)
     late = await _submit(state, "sleeper", "0")
-    assert await _ended(worker) == 0, staff.log
+    assert await _ended(worker) == 0, workers.log
     done = await _until(state, quick, lambda _: True)
     handed = await _until(state, slow, lambda _: True)
     assert done.state is TaskState.COMPLETED
@@ -186,10 +188,10 @@ async def test_sigterm_drains_with_exit_code_0_and_hands_back_what_is_not_done(
 
 
 async def test_a_question_survives_the_death_of_the_worker_and_of_postgres(
-    state: State, staff: Staff, server: PostgresServer
+    state: State, workers: Workers, server: PostgresServer
 ) -> None:
     task = await _submit(state, "asker", "go")
-    worker = staff.hire()
+    worker = workers.start_now()
     await _until(state, task, _is(TaskState.INPUT_REQUIRED))
     worker.kill()
     await _ended(worker)
@@ -199,32 +201,32 @@ async def test_a_question_survives_the_death_of_the_worker_and_of_postgres(
     assert waiting.state is TaskState.INPUT_REQUIRED
     assert waiting.status_message is not None
     assert waiting.status_message.text == "Which chapter?"
-    staff.hire()
+    workers.start_now()
     await state.tasks.respond(task.id, ChatMessage.user("two"))
     done = await _until(state, task, _is(TaskState.COMPLETED))
     assert done.messages[-1].text == "chapter two"
-    assert staff.noted(task) == ["before", "after"]
+    assert workers.noted(task) == ["before", "after"]
     await check_invariants(state.tasks, submitted=1)
 
 
 async def test_what_a_killed_handler_appended_to_its_transcript_is_there_once(
-    state: State, staff: Staff
+    state: State, workers: Workers
 ) -> None:
     task = await _submit(state, "noter", "go")
-    assert await _ended(staff.hire()) == -signal.SIGKILL
-    staff.hire()
+    assert await _ended(workers.start_now()) == -signal.SIGKILL
+    workers.start_now()
     waiting = await _until(state, task, _is(TaskState.INPUT_REQUIRED))
     await state.tasks.respond(task.id, ChatMessage.user("yes"))
     done = await _until(state, task, lambda one: one.terminal)
     assert (done.state, waiting.fence) == (TaskState.COMPLETED, 2), done.note
-    assert staff.noted(task) == ["appended"] * 3
+    assert workers.noted(task) == ["appended"] * 3
     # It is beside what was said in the task.
     said = await state.history.get_messages(task.agent, session_id=task.context_id)
     assert [one.text for one in said if one.text in {"one", "two"}] == ["one", "two"]
 
 
 async def test_a_task_that_kills_its_workers_fails_and_all_others_are_done(
-    state: State, staff: Staff
+    state: State, workers: Workers
 ) -> None:
     """All have as many attempts: those that died with it must not fail with it."""
     crasher = await _submit(state, "crasher", "go", max_attempts=3)
@@ -232,7 +234,7 @@ async def test_a_task_that_kills_its_workers_fails_and_all_others_are_done(
 
     async def supervise() -> None:
         while True:
-            await _ended(staff.hire())
+            await _ended(workers.start_now())
 
     supervisor = asyncio.create_task(supervise())
     try:
@@ -245,5 +247,5 @@ async def test_a_task_that_kills_its_workers_fails_and_all_others_are_done(
         await asyncio.gather(supervisor, return_exceptions=True)
     assert failed.state is TaskState.FAILED
     assert "expired" in failed.note
-    assert staff.noted(crasher) == ["crash"] * 3
+    assert workers.noted(crasher) == ["crash"] * 3
     await check_invariants(state.tasks, submitted=9)

@@ -1,4 +1,4 @@
-"""No driver's error crosses a contract unmapped, and no error tells a secret."""
+"""No driver's error crosses a contract unmapped, and no error shows a secret."""
 
 from __future__ import annotations
 

@@ -396,5 +396,5 @@ async def test_only_tasks_that_somebody_follows_send_notices() -> None:
         await connection.execute("SELECT 1")
         key = await connection.fetchval("SELECT key FROM holdfast.notice_key")
         work = notice_digest(key, "work")
-        told = [notice for notice in heard if notice != work]
-        assert told == [notice_digest(key, f"default\ntask\n{followed.id}")]
+        reply = [notice for notice in heard if notice != work]
+        assert reply == [notice_digest(key, f"default\ntask\n{followed.id}")]

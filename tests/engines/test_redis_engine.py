@@ -1,4 +1,4 @@
-"""The engine itself: addresses, what it tells of the server, what it repeats and what not."""
+"""The engine itself: addresses, what it reports of the server, what it repeats and what not."""
 
 from __future__ import annotations
 

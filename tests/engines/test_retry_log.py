@@ -1,4 +1,4 @@
-"""What is tried again is told by the logger ``holdfast``, with the cause, and by no other."""
+"""The logger ``holdfast``, and no other, logs each retry with its cause."""
 
 from __future__ import annotations
 

@@ -269,10 +269,10 @@ async def test_old_events_and_a_full_memory_hold_writers_up_and_then_refuse_them
     backpressure = Backpressure(hybrid.queue, BackpressureLimits(), every_seconds=0)
 
     async def seen(stats: HotStats) -> bool:
-        async def told() -> HotStats:
+        async def reply() -> HotStats:
             return stats
 
-        monkeypatch.setattr(hybrid.queue, "stats", told)
+        monkeypatch.setattr(hybrid.queue, "stats", reply)
         return await backpressure.check("acme")
 
     assert await seen(HotStats(1, 299)) is False

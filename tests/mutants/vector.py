@@ -31,7 +31,7 @@ class _Filtering(InMemoryVectors):
         return Nearest(near.dimension, found[:limit])
 
 
-@mutant("vectors", "test_a_filter_tells_a_missing_key_from_a_null")
+@mutant("vectors", "test_a_filter_distinguishes_a_missing_key_from_a_null")
 class MissingIsNull(_Filtering):
     """A filter reads a missing key as null."""
 
@@ -41,7 +41,7 @@ class MissingIsNull(_Filtering):
         return matches(wanted, metadata)
 
 
-@mutant("vectors", "test_a_filter_tells_true_from_1_and_not_1_from_a_float")
+@mutant("vectors", "test_a_filter_distinguishes_true_from_1_and_not_1_from_a_float")
 class TrueIsOne(_Filtering):
     """A filter compares as Python does, where True is 1."""
 

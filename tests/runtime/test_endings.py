@@ -171,8 +171,8 @@ async def test_a_task_of_which_nothing_can_be_reported_is_named_in_the_log(
 
     left = await _once(state, work)
     assert left.state is TaskState.WORKING
-    told = [one.getMessage() for one in caplog.records if one.levelname == "ERROR"]
-    assert told == [f"task {left.id}: a bug of an engine"]
+    reply = [one.getMessage() for one in caplog.records if one.levelname == "ERROR"]
+    assert reply == [f"task {left.id}: a bug of an engine"]
 
 
 class _EndOfAllThings(BaseException):

@@ -306,7 +306,7 @@ async def test_an_error_in_the_view_of_an_owner_names_the_ids_of_its_caller(
     for at, call in enumerate(wrong):
         with pytest.raises((ConflictError, NotFoundError)) as caught:
             await call()
-        told = f"{caught.value} {caught.value.args} {vars(caught.value)}"
-        assert "holdfast." not in told, (at, told)
+        reply = f"{caught.value} {caught.value.args} {vars(caught.value)}"
+        assert "holdfast." not in reply, (at, reply)
         if at >= 3:
             assert vars(caught.value)["key"] == ("c2" if at == 5 else "c1")

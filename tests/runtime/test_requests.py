@@ -73,7 +73,7 @@ async def test_a_pause_and_its_withdrawal_reach_a_running_handler_at_once(state:
         await task.step("first", first)
         await task.step("second", lambda: None)
 
-    async def told(worker: Worker, *, pause: bool) -> None:
+    async def reply(worker: Worker, *, pause: bool) -> None:
         async with asyncio.timeout(60):
             while any(one.lease.pause_requested is not pause for one in worker._running.values()):
                 await asyncio.sleep(0.01)
@@ -83,11 +83,11 @@ async def test_a_pause_and_its_withdrawal_reach_a_running_handler_at_once(state:
     async with _working(app, state, lease_seconds=LEASE_SECONDS) as worker:
         await asyncio.wait_for(begun.wait(), 60)
         await state.tasks.pause(task.id)
-        await told(worker, pause=True)
+        await reply(worker, pause=True)
         await state.tasks.resume(task.id)
-        await told(worker, pause=False)
+        await reply(worker, pause=False)
         await state.tasks.pause(task.id)
-        await told(worker, pause=True)
+        await reply(worker, pause=True)
         go.set()
         await _until(state, task.id, _is(TaskState.PAUSED))
 

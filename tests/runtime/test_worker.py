@@ -314,9 +314,9 @@ async def test_those_who_watch_are_told_how_each_run_ended(state: State) -> None
     task = await app.submit(state, "go")
     async with _working(app, state, watch=endings.append):
         await _until(state, task.id, _is(TaskState.COMPLETED))
-    told = [(one.task_id, one.tenant, one.agent, one.attempt, one.outcome) for one in endings]
+    reply = [(one.task_id, one.tenant, one.agent, one.attempt, one.outcome) for one in endings]
     facts = (task.id, state.tenant, "writer")
-    assert told == [(*facts, 1, "submitted"), (*facts, 2, "completed")]
+    assert reply == [(*facts, 1, "submitted"), (*facts, 2, "completed")]
     assert endings[0].why == "ValueError: not yet"
 
 

@@ -74,7 +74,7 @@ async def test_a_sealed_worker_is_killed_and_another_takes_over(tmp_path: Path) 
     await asyncio.to_thread((tmp_path / "agents.py").write_text, AGENTS)
     journal, begun = tmp_path / "journal", tmp_path / "begun1"
 
-    def hire(name: str) -> subprocess.Popen[str]:
+    def start_now(name: str) -> subprocess.Popen[str]:
         return start(
             tmp_path,
             *("worker", "agents:app", "--name", name, "--lease-seconds", "4"),
@@ -88,12 +88,12 @@ async def test_a_sealed_worker_is_killed_and_another_takes_over(tmp_path: Path) 
         settings = Settings(seal="env:", keys=KEYS, max_connections=4)
         async with holdfast.open(url, settings=settings) as state:
             task = await state.tasks.submit("writer", ChatMessage.user(CANARY), owner="ana")
-            first = hire("w1")
+            first = start_now("w1")
             try:
                 await _wait(begun.exists)
             finally:
                 await _end(first)
-            second = hire("w2")
+            second = start_now("w2")
             try:
                 asked = await _until(state, task, TaskState.INPUT_REQUIRED)
                 assert asked.status_message is not None

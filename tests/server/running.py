@@ -27,11 +27,11 @@ def http_client(**how: Any) -> httpx.AsyncClient:
 
 def example_app(**gates: asyncio.Event) -> App:
     """An agent that does what the first word of its message says."""
-    app = App("tester", description="does as it is told")
+    app = App("tester", description="does what the message says")
 
     @app.handler(backoff_seconds=0.01, max_attempts=2)
     async def work(task: TaskContext) -> str | None:
-        """Does as it is told."""
+        """Do what the message says."""
         word, _, rest = task.message.text.partition(" ")
         if word == "ask":
             answer = await task.ask("which one?")

@@ -208,10 +208,10 @@ async def test_what_is_anothers_is_answered_as_what_never_was(scene: Scene) -> N
             assert TREASURE not in seen.text, what
             assert mine.task not in seen.text, what
             quiet = {"date", "content-length"}
-            told = [
+            reply = [
                 {k: v for k, v in one.headers.items() if k not in quiet} for one in (seen, wanted)
             ]
-            assert told[0] == told[1], what
+            assert reply[0] == reply[1], what
     assert await scene.state.tasks.get(mine.task, owner="ana") == before
     assert (await scene.state.tasks.list_push_configs(mine.task, owner="ana"))[0].id == "p1"
 

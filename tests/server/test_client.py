@@ -116,10 +116,10 @@ async def test_messages_of_one_id_are_kept_apart_by_what_they_say(
             await _task(client, text, task_id=asked.id, message_id="one")
         done = await _task(client, "blue", task_id=asked.id, message_id="one")
         assert done.status.message.parts[0].text == "red and blue"
-        told = [
+        reply = [
             (one.message_id, one.parts[0].text) for one in done.history if one.role == a2a.ROLE_USER
         ]
-        assert told == [("one", "go"), ("one", "red"), ("one", "blue")]
+        assert reply == [("one", "go"), ("one", "red"), ("one", "blue")]
 
 
 async def test_one_message_id_is_one_message_where_that_is_set(state: State, binding: str) -> None:

@@ -55,10 +55,10 @@ async def _started(
             while True:
                 line = await process.stderr.readline()
                 assert line, "the service ended before it served"
-                told = json.loads(line)["message"]
-                if "serving on" in told:
+                reply = json.loads(line)["message"]
+                if "serving on" in reply:
                     break
-        yield process, told.partition("serving on ")[2].partition(",")[0]
+        yield process, reply.partition("serving on ")[2].partition(",")[0]
     finally:
         if process.returncode is None:
             process.kill()
@@ -124,8 +124,8 @@ async def test_a_service_without_its_extras_says_all_of_them_in_one_pip_line(
         env=environment | {"REDIS_URL": "redis://127.0.0.1:1"},
         stderr=asyncio.subprocess.PIPE,
     )
-    _, told = await process.communicate()
-    assert (process.returncode, f"pip install 'holdfast[{extras}]'" in told.decode()) == (1, True)
+    _, reply = await process.communicate()
+    assert (process.returncode, f"pip install 'holdfast[{extras}]'" in reply.decode()) == (1, True)
 
 
 async def test_the_app_is_found_or_the_error_says_what_to_write(
@@ -136,14 +136,14 @@ async def test_the_app_is_found_or_the_error_says_what_to_write(
     monkeypatch.setattr(sys, "path", list(sys.path))
     assert load_app("agents_of_loading:app").name == "slow"
     assert load_app("agents_of_loading").name == "slow"
-    for spec, told in (
+    for spec, reply in (
         ("", "module:app"),
         ("no_such_module:app", "no module"),
         ("agents_of_loading:other", "it has app"),
         ("agents_of_loading:asyncio", "is not a holdfast.App"),
         ("agents_of_loading:a-b", "module:app"),
     ):
-        with pytest.raises(ConfigError, match=told):
+        with pytest.raises(ConfigError, match=reply):
             load_app(spec)
     (tmp_path / "broken_agents.py").write_text("import nothing_of_the_kind\n")
     with pytest.raises(ModuleNotFoundError, match="nothing_of_the_kind"):

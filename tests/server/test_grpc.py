@@ -156,8 +156,10 @@ async def test_bytes_that_are_no_message_are_refused_in_plain_words(
         for what, sent in NO_MESSAGES.items():
             error = await _refused(send(sent, metadata=mine, wait_for_ready=True))
             assert error.code() is grpc.StatusCode.INVALID_ARGUMENT, (what, error.details())
-            told = str(error.details())
-            assert not any(word in told for word in ("class", "Error", "protobuf", "pb2")), told
+            reply_text = str(error.details())
+            assert not any(word in reply_text for word in ("class", "Error", "protobuf", "pb2")), (
+                reply_text
+            )
         empty = channel.stream_unary(f"/lf.a2a.v1.A2AService/{method}")
         call = empty(metadata=mine)
         await call.done_writing()

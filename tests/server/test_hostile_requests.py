@@ -133,9 +133,9 @@ VERSIONS = {
 
 def _check(answer: httpx.Response, caplog: pytest.LogCaptureFixture, what: str) -> None:
     assert answer.headers["content-type"].startswith("application/json"), what
-    told = answer.json()["error"]["message"]
+    reply = answer.json()["error"]["message"]
     assert not any(word in answer.text for word in INTERNALS), (what, answer.text)
-    assert told, what
+    assert reply, what
     traced = [one for one in caplog.records if one.exc_info or one.levelno >= logging.ERROR]
     assert not traced, (what, traced)
 

@@ -189,13 +189,13 @@ async def test_a_call_of_1_0_without_a_version_says_which_header_it_lacks(
     for path in ("/message:send", "/message:stream"):
         answer = await http.post(path, json=_hello("say hi"), headers=old)
         assert answer.status_code == 400
-        told = answer.json()["error"]
-        assert "`A2A-Version: 1.0`" in told["message"]
-        assert "/v1/" in told["message"]
-        assert told["details"][0]["reason"] == "VERSION_NOT_SUPPORTED"
+        reply = answer.json()["error"]
+        assert "`A2A-Version: 1.0`" in reply["message"]
+        assert "/v1/" in reply["message"]
+        assert reply["details"][0]["reason"] == "VERSION_NOT_SUPPORTED"
     answer = await http.post("/", json=_rpc("SendMessage", _hello("say hi")), headers=old)
-    told = answer.json()["error"]
-    assert (told["code"], "`A2A-Version: 1.0`" in told["message"]) == (-32009, True)
+    reply = answer.json()["error"]
+    assert (reply["code"], "`A2A-Version: 1.0`" in reply["message"]) == (-32009, True)
     assert await _code(http, "NoSuchMethod", {}, **old) == -32601
 
 
@@ -367,5 +367,5 @@ async def test_every_error_of_ours_has_an_answer() -> None:
             | ({"retry_after_seconds": 1.0} if kind is BackPressureError else {})
         )
         error.args = ("secret",)
-        told, _ = to_a2a(error)
-        assert issubclass(kind, errors.InvalidInputError) or "secret" not in str(told)
+        reply, _ = to_a2a(error)
+        assert issubclass(kind, errors.InvalidInputError) or "secret" not in str(reply)

@@ -148,9 +148,9 @@ async def test_the_same_key_at_the_same_time_to_two_instances_is_one_task(databa
         assert other["error"]["code"] == -32602
         assert other["error"]["data"][0]["metadata"] == {"conflict": "submit_key"}
         rest = await http.post(f"{one.url}/message:send", json=_hello("say something else"))
-        told = rest.json()["error"]
-        assert (rest.status_code, told["code"], told["status"]) == (409, 409, "ALREADY_EXISTS")
-        assert told["message"].startswith("this Idempotency-Key was sent before")
+        reply = rest.json()["error"]
+        assert (rest.status_code, reply["code"], reply["status"]) == (409, 409, "ALREADY_EXISTS")
+        assert reply["message"].startswith("this Idempotency-Key was sent before")
         assert (await state.tasks.list(count=True)).total == 1
 
 

@@ -86,10 +86,10 @@ async def test_a_task_has_at_most_so_many_push_configs_by_whatever_door(state: S
         refused = await http.post(path, json={"id": "p2", "url": hook})
         assert refused.status_code == 400
         assert "2 push configs, which is the limit" in refused.json()["error"]["message"]
-        told = await rpc(
+        reply = await rpc(
             "CreateTaskPushNotificationConfig", {"taskId": task_id, "id": "p3", "url": hook}
         )
-        assert told["error"]["code"] == -32602
+        assert reply["error"]["code"] == -32602
         old = await rpc(
             "tasks/pushNotificationConfig/set",
             {"taskId": task_id, "pushNotificationConfig": {"id": "p4", "url": hook}},

@@ -49,7 +49,7 @@ async def test_a_reply_is_a_message_and_nothing_else(
         assert answer.message.role == a2a.ROLE_AGENT
         assert (answer.message.context_id, answer.message.task_id) == ("c1", "")
 
-        # The ledger has the task, under the id that the metadata tells.
+        # The ledger has the task, under the id in the metadata.
         task = await client.get_task(
             a2a.GetTaskRequest(id=answer.message.metadata["holdfast.task"])
         )
@@ -86,8 +86,8 @@ async def test_a_send_that_is_repeated_gets_the_same_message(state: State, bindi
     ):
 
         async def send() -> dict[str, Any]:
-            told: dict[str, Any] = (await http.post(paths[binding], json=body)).json()
-            found: dict[str, Any] = told.get("result", told)["message"]
+            reply_text: dict[str, Any] = (await http.post(paths[binding], json=body)).json()
+            found: dict[str, Any] = reply_text.get("result", reply_text)["message"]
             return found
 
         waiting = [asyncio.create_task(send()) for _ in range(3)]
@@ -138,11 +138,14 @@ async def test_a_client_of_0_3_gets_the_message_too(state: State, binding: str) 
             }
             params = {"message": said_old}
             rpc = {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": params}
-            told = (await http.post("/", json=rpc)).json()["result"]
-            assert (told["kind"], told["parts"][0]["text"]) == ("message", "you said hello")
+            reply_text = (await http.post("/", json=rpc)).json()["result"]
+            assert (reply_text["kind"], reply_text["parts"][0]["text"]) == (
+                "message",
+                "you said hello",
+            )
         else:
             parts = [{"text": "say hello"}]
             message = {"messageId": "m1", "role": "ROLE_USER", "content": parts}
-            told = (await http.post("/v1/message:send", json={"message": message})).json()
-            inner = told.get("message") or told.get("msg")
+            reply_text = (await http.post("/v1/message:send", json={"message": message})).json()
+            inner = reply_text.get("message") or reply_text.get("msg")
             assert inner["content"][0]["text"] == "you said hello"

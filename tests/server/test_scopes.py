@@ -135,8 +135,8 @@ async def test_an_operator_reads_the_tasks_of_every_owner_and_changes_only_its_o
     assert {"ana"} == {one["owner"] for one in contexts.json()["result"]["contexts"]}
     for name in sorted(WRITES - {"contexts/clear"}):
         answer = await scene.ask(ABOUT_A_TASK[name](scene.mine), who)
-        told = answer.text.lower()
-        assert "not found" in told or "notfound" in told, (name, answer.text)
+        reply = answer.text.lower()
+        assert "not found" in reply or "notfound" in reply, (name, answer.text)
     cleared = await scene.ask(EVERYTHING["contexts/clear"](scene.mine), who)
     assert cleared.json()["result"]["removedTasks"] == 0
     assert await scene.state.tasks.get(scene.mine.task, owner="ana") == before
@@ -200,7 +200,7 @@ async def test_an_expired_key_opens_nothing_and_ends_its_streams(state: State) -
         path = f"/tasks/{asked.task.id}:subscribe"
         async with http.stream("GET", path, headers=headers) as stream, asyncio.timeout(60):
             # On a busy machine the key may have ended before: then the request is refused.
-            told = "\n".join([line async for line in stream.aiter_lines()])
-        assert "expired" in told
+            reply = "\n".join([line async for line in stream.aiter_lines()])
+        assert "expired" in reply
         answer = await http.get("/tasks", headers=headers)
         assert (answer.status_code, "expired" in answer.text) == (401, True)

@@ -71,9 +71,9 @@ async def test_a_program_without_logging_reads_the_warning_on_stderr_once(tmp_pa
     run = await asyncio.create_subprocess_exec(
         sys.executable, "-c", program, cwd=tmp_path, stderr=asyncio.subprocess.PIPE
     )
-    _, told = await run.communicate()
+    _, reply = await run.communicate()
     assert run.returncode == 0
-    [line] = told.decode().splitlines()
+    [line] = reply.decode().splitlines()
     assert line.startswith("holdfast: no storage is configured")
 
 

@@ -188,8 +188,8 @@ async def test_a_session_of_several_owners_is_closed_until_it_is_assigned(
             await state.for_owner(owner).history.append(
                 _app().agent, ChatMessage.user("I go on"), session_id="c1"
             )
-        [told] = [one async for one in examine(settings)]
-        assert any("contexts assign c1 --owner NAME" in one for one in told.warnings)
+        [reply] = [one async for one in examine(settings)]
+        assert any("contexts assign c1 --owner NAME" in one for one in reply.warnings)
         with pytest.raises(ConflictError, match="ana has a session 'c1' already"):
             await state.ops.assign_context("c1", owner="ana")
         await state.ops.assign_context("c1", owner="ana", new_id="c1-old")
@@ -198,8 +198,8 @@ async def test_a_session_of_several_owners_is_closed_until_it_is_assigned(
         assert await state.for_owner("ana").short_term.get_state("c1-old")
         with pytest.raises(NotFoundError, match="waits for an owner"):
             await state.ops.assign_context("c1", owner="bob")
-        [told] = [one async for one in examine(settings)]
-        assert not [one for one in told.warnings if "contexts assign" in one]
+        [reply] = [one async for one in examine(settings)]
+        assert not [one for one in reply.warnings if "contexts assign" in one]
 
 
 async def test_what_is_in_redis_waits_for_a_process_that_has_it(

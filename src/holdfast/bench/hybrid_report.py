@@ -63,7 +63,7 @@ class Answers:
         self.ceiling.append(share(list(question.exact), question.relevant))
 
     def to_json(self) -> dict[str, Any]:
-        """For programs; without questions there is nothing to tell."""
+        """For programs; empty without questions."""
         if not self.rows:
             return {}
         both = [*self.fidelity[False], *self.fidelity[True]]

@@ -21,7 +21,7 @@ TITLES = {
     "peers": "Beside the peers",
     "growth": "As things grow",
 }
-"""The suites that a report tells of, in this order."""
+"""The suites in a report, in this order."""
 
 _READING = (
     "Take the figures as ratios: both sides of each were measured in turns on one machine. What "

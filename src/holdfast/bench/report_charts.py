@@ -13,14 +13,14 @@ from holdfast.values.errors import MissingExtraError
 Facts = dict[str, Any]
 
 SOURCE = "Source"
-"""The name under which a picture tells what it was drawn from."""
+"""The name of the entry in a picture that says what it was drawn from."""
 
 OURS, OTHER, THIRD, FOURTH = "#1f6f8b", "#c9c9c9", "#99c24d", "#d1495b"
 SHADES = (OURS, THIRD, "#e09f3e", FOURTH)
 
 
 def digest(facts: Facts) -> str:
-    """What tells one run's facts from another's.
+    """Return what distinguishes the facts of two runs.
 
     >>> digest({"a": 1}) == digest({"a": 1}), len(digest({}))
     (True, 64)

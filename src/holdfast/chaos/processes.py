@@ -56,8 +56,8 @@ class Processes:
     With ``configured`` they read the settings of the environment. On servers that the run starts
     they must not: the environment is about other servers. ::
 
-        staff = Processes(job, Programs(), folder, configured=False)
-        staff.hire("worker", 3)
+        processes = Processes(job, Programs(), folder, configured=False)
+        processes.start("worker", 3)
     """
 
     def __init__(self, job: Job, programs: Programs, folder: Path, *, configured: bool) -> None:
@@ -79,7 +79,7 @@ class Processes:
         self.tasks: TaskWork | None = None
         """The tasks that the workers run, if there are workers."""
 
-    def hire(self, role: str, count: int, *, pace_seconds: float = 0.0) -> None:
+    def start(self, role: str, count: int, *, pace_seconds: float = 0.0) -> None:
         """Start processes of a role."""
         self._paces[role] = pace_seconds
         for slot in range(count):
@@ -115,7 +115,7 @@ class Processes:
                 one = self._again(one)  # noqa: PLW2901 - the same slot, another process
             self._processes.remove(one)
 
-    def dismiss(self) -> None:
+    def stop(self) -> None:
         """End all processes."""
         for one in self._processes:
             with contextlib.suppress(ProcessLookupError):

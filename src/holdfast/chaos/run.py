@@ -77,11 +77,11 @@ class ChaosRun:
         folder = Path(tempfile.mkdtemp(prefix="hf-chaos-"))
         self._progress("starting the servers", 0.0)
         try:
-            async with self._site.open(), self._opened(folder) as staff:
-                await self._under_fire(staff)
-                await self._until_done(staff)
+            async with self._site.open(), self._opened(folder) as processes_now:
+                await self._under_fire(processes_now)
+                await self._until_done(processes_now)
                 self._progress("checking every invariant", 1.0)
-                await self._check(staff)
+                await self._check(processes_now)
         except BaseException:
             self._progress(f"the logs of the processes are in {folder}", 1.0)
             raise
@@ -113,8 +113,8 @@ class ChaosRun:
         async with AsyncExitStack() as stack:
             durable = await stack.enter_async_context(open_state(job.url, settings=settings))
             site.probes["postgres"] = lambda: durable.short_term.set_state("probe", {})
-            staff = Processes(job, self._programs, folder, configured=not site.own)
-            stack.callback(staff.dismiss)
+            processes_now = Processes(job, self._programs, folder, configured=not site.own)
+            stack.callback(processes_now.stop)
             if "memory" in plan.parts:
                 hybrid = await stack.enter_async_context(
                     open_state(job.url, redis=job.redis, settings=settings, background=False)
@@ -130,23 +130,25 @@ class ChaosRun:
                     site.holds["valkey"] = functools.partial(
                         self._memory.went_aside, within_seconds=plan.limit_seconds
                     )
-                staff.hire("agent", plan.agent_processes, pace_seconds=plan.agent_pace_seconds)
-                staff.hire("consolidator", plan.consolidators)
+                processes_now.start(
+                    "agent", plan.agent_processes, pace_seconds=plan.agent_pace_seconds
+                )
+                processes_now.start("consolidator", plan.consolidators)
             if "tasks" in plan.parts:
                 reserve = min(RESERVE, plan.tasks // 4) if plan.counts.get("freeze worker") else 0
                 self._tasks = TaskWork(durable, plan.tasks, folder, self._findings, reserve=reserve)
-                staff.tasks = self._tasks
+                processes_now.tasks = self._tasks
                 if plan.linked:
                     apart = durable.for_tenant(linked_tenant(self._tenant))
                     self._linked = LinkedWork(apart, plan.linked, self._findings)
-                staff.hire("worker", plan.workers, pace_seconds=plan.task_pace_seconds)
-            yield staff
+                processes_now.start("worker", plan.workers, pace_seconds=plan.task_pace_seconds)
+            yield processes_now
 
-    async def _under_fire(self, staff: Processes) -> None:
+    async def _under_fire(self, processes_now: Processes) -> None:
         """Inject the faults at their times, while tasks are submitted and agents record."""
         async with asyncio.TaskGroup() as group:
-            while not staff.ready:
-                staff.keep()
+            while not processes_now.ready:
+                processes_now.keep()
                 await asyncio.sleep(LOOK_SECONDS)
             if self._memory is not None:
                 await self._memory.recording(within_seconds=self._plan.limit_seconds)
@@ -163,35 +165,37 @@ class ChaosRun:
                 faults or passed < self._plan.seconds or not all(one.done() for one in begun_faults)
             ):
                 while faults and faults[0].at_seconds <= passed:
-                    begun_faults.append(group.create_task(self._do(faults.popleft(), staff)))
-                staff.keep()
+                    begun_faults.append(
+                        group.create_task(self._do(faults.popleft(), processes_now))
+                    )
+                processes_now.keep()
                 self._progress(self._summary(), min(1.0, passed / self._plan.seconds))
                 await asyncio.sleep(LOOK_SECONDS)
                 passed = time.monotonic() - begun
 
-    async def _do(self, fault: Fault, staff: Processes) -> None:
+    async def _do(self, fault: Fault, processes_now: Processes) -> None:
         if fault.victim in SERVERS:
             if why := self._site.cannot(fault):
                 self._verdict.not_done[fault.kind] = why
                 return
             await self._site.do(fault)
         else:
-            await staff.do(fault)
+            await processes_now.do(fault)
         self._done[fault.kind] += 1
 
-    async def _until_done(self, staff: Processes) -> None:
+    async def _until_done(self, processes_now: Processes) -> None:
         """Wait until the agents have ended, all events are in Postgres, all tasks are completed."""
         waits: list[Awaitable[None]] = []
         if self._memory is not None:
-            waits.append(self._recorded(staff, self._memory))
+            waits.append(self._recorded(processes_now, self._memory))
         if self._tasks is not None:
-            waits.append(self._completed(staff, self._tasks))
+            waits.append(self._completed(processes_now, self._tasks))
         if self._linked is not None:
             waits.append(self._linked.done())
         waiting = asyncio.gather(*waits)
         limit = time.monotonic() + self._plan.limit_seconds
         while not waiting.done():
-            staff.keep()
+            processes_now.keep()
             self._progress(self._summary(), 1.0)
             if time.monotonic() > limit:
                 waiting.cancel()
@@ -200,7 +204,7 @@ class ChaosRun:
             await asyncio.sleep(LOOK_SECONDS)
         await waiting
 
-    async def _completed(self, staff: Processes, tasks: TaskWork) -> None:
+    async def _completed(self, processes_now: Processes, tasks: TaskWork) -> None:
         """Wait for all tasks; if workers were frozen, also for a refused write of one of them.
 
         Without a refused write the run proves nothing about P3. If there was none, more workers are
@@ -209,13 +213,13 @@ class ChaosRun:
         while self._done["freeze worker"] and not tasks.zombie_refused:
             if await tasks.all_done() and not await tasks.submit_next():
                 break
-            await staff.do(Fault(0.0, "freeze worker", lasts_seconds=FREEZE_SECONDS))
+            await processes_now.do(Fault(0.0, "freeze worker", lasts_seconds=FREEZE_SECONDS))
         while await tasks.submit_next():
             pass
         await tasks.done()
 
-    async def _recorded(self, staff: Processes, memory: MemoryWork) -> None:
-        await staff.finish("agent")
+    async def _recorded(self, processes_now: Processes, memory: MemoryWork) -> None:
+        await processes_now.finish("agent")
         await memory.drained()
 
     def _overdue(self) -> None:
@@ -226,14 +230,14 @@ class ChaosRun:
             # Without a refused write the verdict lists P3 as unproved.
             self._findings.add("I1", f"{self._tasks.left} tasks are not completed {after}")
 
-    async def _check(self, staff: Processes) -> None:
+    async def _check(self, processes_now: Processes) -> None:
         if self._tasks is not None:
-            await self._tasks.check(staff.deaths)
+            await self._tasks.check(processes_now.deaths)
         if self._linked is not None:
             await self._linked.check()
         if self._memory is not None:
             await self._memory.check()
-        self._verdict.processes_ended = staff.ended
+        self._verdict.processes_ended = processes_now.ended
 
     def _finish(self, seconds: float) -> None:
         verdict, tasks, memory = self._verdict, self._tasks, self._memory

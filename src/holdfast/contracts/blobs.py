@@ -101,7 +101,7 @@ class Blobs(BlobStore, Protocol):
     - an empty blob is legal
     - data that is neither bytes nor text is refused
     - a content type that is empty, long or holds control characters is refused
-    - stat tells size, type, digest, times and pin
+    - stat returns size, type, digest, times and pin
     - a ref is short, opaque and new each time
     - the same bytes twice are two blobs with their own lifetimes
     - resolve of an unknown ref is a not found error

@@ -111,13 +111,13 @@ class EpisodicMemory(Events):
     - a question that names one speaker prefers what that speaker said
     - an event ranks higher in a session where more was found
     - an event beside others that were found ranks higher
-    - an event that asks ranks below one that tells
+    - an event that asks ranks below one that states
     - equal scores are ordered by session, epoch and seq
     - equal scores at the last candidate are ordered by session, epoch and seq
     - a candidate of one arm has its score of the other arm too
     - recall with filters and owners returns k results whenever k match
     - any text and any name is indexed
-    - any number of speakers is told apart
+    - any number of speakers is kept apart
     - recall explains each hit if asked, and not otherwise
     - an explanation has the rank and the time of every arm
     - a search with one arm is explained by it

@@ -61,8 +61,8 @@ class VectorStore(Protocol):
     - a filter of a key and a value asks for equality
     - a list in a filter means any of
     - several conditions in a filter must all hold
-    - a filter tells a missing key from a null
-    - a filter tells true from 1 and not 1 from a float
+    - a filter distinguishes a missing key from a null
+    - a filter distinguishes true from 1 and not 1 from a float
     - a filter orders numbers with numbers and text with text only
     - a filter orders text by code points
     - a filter on a list asks whether an element fits

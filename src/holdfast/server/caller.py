@@ -96,7 +96,7 @@ class Call:
     def sees(self, task: TaskRecord) -> bool:
         """Return whether the caller may know of a task: only operators of those that tasks submit.
 
-        What a handler tells another agent is its own; the parent is the task of the client.
+        What a handler sends to another agent is its own; the parent is the task of the client.
         """
         return not task.parent_id or self.caller.operates
 

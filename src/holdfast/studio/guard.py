@@ -50,7 +50,7 @@ Valid = Callable[[Session], Awaitable[bool]]
 
 
 class RefusedError(Exception):
-    """A request that Studio does not serve; the reader is told why, and what to do."""
+    """A request that Studio does not serve; the page says why, and what to do."""
 
     def __init__(self, status: int, title: str, text: str) -> None:
         super().__init__(text)

@@ -69,7 +69,7 @@ TRUTH: dict[str, tuple[FilterCase, ...]] = {
         ({"a": 1, "$or": [{"b": 5}, {"b": 6}]}, YES),
         ({"a": 2, "$or": [{"b": 5}, {"b": 6}]}, NO),
     ),
-    "a filter tells a missing key from a null": (
+    "a filter distinguishes a missing key from a null": (
         *_on(
             {"k": None},
             ({"k": None}, YES),
@@ -92,7 +92,7 @@ TRUTH: dict[str, tuple[FilterCase, ...]] = {
             ({"k": {"$gt": 0}}, NO),
         ),
     ),
-    "a filter tells true from 1 and not 1 from a float": (
+    "a filter distinguishes true from 1 and not 1 from a float": (
         *_on(
             {"k": True}, ({"k": True}, YES), ({"k": 1}, NO), ({"k": 1.0}, NO), ({"k": "true"}, NO)
         ),

@@ -80,7 +80,7 @@ async def test_a_content_type_that_is_empty_long_or_holds_control_characters_is_
     assert await harness.raw(CONTRACT) == before
 
 
-async def test_stat_tells_size_type_digest_times_and_pin(harness: Harness, store: Blobs) -> None:
+async def test_stat_returns_size_type_digest_times_and_pin(harness: Harness, store: Blobs) -> None:
     data = b"low tide"
     ref = await store.store(data)
     info = await store.stat(ref)

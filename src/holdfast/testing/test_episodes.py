@@ -301,7 +301,7 @@ async def test_between_takes_the_start_and_leaves_the_end(store: Any) -> None:
 
 
 async def test_between_pages_with_a_cursor_and_misses_nothing(store: Any) -> None:
-    # All at one moment in two sessions: only the place can tell them apart.
+    # All at one moment in two sessions: only the position differs.
     sent = [_event(f"{at}", session=f"s{at % 2}", occurred_at=NOON) for at in range(9)]
     await store.append(sent)
     for session in (None, "s0"):

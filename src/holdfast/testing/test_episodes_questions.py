@@ -326,7 +326,7 @@ async def test_recall_of_all_agents_weighs_a_word_by_what_each_agent_said(store:
     await store.append([_event(f"moon number {at}", agent=BEN) for at in range(9)])
     await store.append([_event("tide number one", agent=BEN), _event("moon number one")])
     hits = await store.recall(ALL_AGENTS, "tide", limit=20)
-    # What an agent says all the time tells less of it than what it said once.
+    # A word that an agent says all the time weighs less than one it said once.
     assert (hits[0].event.agent_id, len(hits)) == (BEN, 10)
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
     assert hits[0].score == 1.0

@@ -231,7 +231,7 @@ async def test_an_event_beside_others_that_were_found_ranks_higher(store: Any) -
     assert "near" not in found[2].scores
 
 
-async def test_an_event_that_asks_ranks_below_one_that_tells(store: Any) -> None:
+async def test_an_event_that_asks_ranks_below_one_that_states(store: Any) -> None:
     await store.append([_said("Ana", "tide?"), _said("Ana", "tide", session="s2")])
     found = await store.recall(ANA, "tide")
     assert _texts(found) == ["tide", "tide?"]
@@ -320,7 +320,7 @@ async def test_any_text_and_any_name_is_indexed(store: Any) -> None:
         await store.recall(ANA, f"tide {name[:1000]}")
 
 
-async def test_any_number_of_speakers_is_told_apart(store: Any) -> None:
+async def test_any_number_of_speakers_is_kept_apart(store: Any) -> None:
     await store.append([_said(f"Speaker{at}", "tide") for at in range(10_000)])
     [first] = await store.recall(ANA, "tide speaker7777", limit=1)
     assert first.event.payload["name"] == "Speaker7777"

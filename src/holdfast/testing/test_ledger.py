@@ -168,7 +168,7 @@ async def test_an_unknown_task_is_none(store: Any) -> None:
         await store.respond("no such task", ChatMessage.user("hello"))
 
 
-async def test_get_gives_all_messages_and_artifacts_unless_told_otherwise(store: Any) -> None:
+async def test_get_returns_all_messages_and_artifacts_unless_limited(store: Any) -> None:
     task_id = await with_output(store)
     task = await store.get(task_id)
     assert texts(task.messages) == ["one", "two", "three"]

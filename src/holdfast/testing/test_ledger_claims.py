@@ -181,7 +181,7 @@ async def test_a_heartbeat_extends_the_lease(harness: Harness, store: Any) -> No
     assert len(await store.recover_expired()) == 1
 
 
-async def test_a_heartbeat_tells_of_a_requested_cancel_and_of_a_requested_pause(
+async def test_a_heartbeat_reports_a_requested_cancel_and_a_requested_pause(
     store: Any,
 ) -> None:
     lease = await leased(store)
@@ -189,8 +189,8 @@ async def test_a_heartbeat_tells_of_a_requested_cancel_and_of_a_requested_pause(
     assert (quiet.cancel_requested, quiet.pause_requested) == (False, False)
     await store.pause(lease.task_id)
     await store.cancel(lease.task_id)
-    told = await store.heartbeat(lease)
-    assert (told.cancel_requested, told.pause_requested) == (True, True)
+    reply = await store.heartbeat(lease)
+    assert (reply.cancel_requested, reply.pause_requested) == (True, True)
 
 
 async def test_a_lease_that_expired_but_was_not_recovered_is_still_good(

@@ -72,7 +72,7 @@ async def test_complete_many_completes_each_task_whose_lease_holds_and_leaves_th
     await check_invariants(store, submitted=4)
 
 
-async def test_complete_many_tells_followers_as_each_transition_would(store: Any) -> None:
+async def test_complete_many_notifies_followers_as_each_transition_would(store: Any) -> None:
     leases = [await leased(store, text=f"task {number}") for number in range(2)]
     await store.upsert_push_config(leases[0].task_id, PushConfig("p1", "https://example.org"))
 

@@ -127,12 +127,14 @@ async def test_several_conditions_in_a_filter_must_all_hold(store: VectorStore) 
     await _check(store, "several conditions in a filter must all hold")
 
 
-async def test_a_filter_tells_a_missing_key_from_a_null(store: VectorStore) -> None:
-    await _check(store, "a filter tells a missing key from a null")
+async def test_a_filter_distinguishes_a_missing_key_from_a_null(store: VectorStore) -> None:
+    await _check(store, "a filter distinguishes a missing key from a null")
 
 
-async def test_a_filter_tells_true_from_1_and_not_1_from_a_float(store: VectorStore) -> None:
-    await _check(store, "a filter tells true from 1 and not 1 from a float")
+async def test_a_filter_distinguishes_true_from_1_and_not_1_from_a_float(
+    store: VectorStore,
+) -> None:
+    await _check(store, "a filter distinguishes true from 1 and not 1 from a float")
 
 
 async def test_a_filter_orders_numbers_with_numbers_and_text_with_text_only(

@@ -165,6 +165,6 @@ async def test_an_address_that_others_reach_needs_keys(database: str) -> None:
         stderr=asyncio.subprocess.PIPE,
         env=dict(os.environ),
     )
-    _, told = await server.communicate()
+    _, reply = await server.communicate()
     assert server.returncode != 0
-    assert b"--no-auth" in told
+    assert b"--no-auth" in reply

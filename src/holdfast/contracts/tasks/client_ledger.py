@@ -41,7 +41,7 @@ class ClientLedger(Protocol):
     - 20 concurrent submits with one submit key make one task
     - 30 concurrent submits lose no task
     - an unknown task is none
-    - get gives all messages and artifacts unless told otherwise
+    - get returns all messages and artifacts unless limited
     - a messages_limit of zero is no messages
     - messages_limit takes the last messages
     - max_bytes gives the newest messages that fit beside the artifacts

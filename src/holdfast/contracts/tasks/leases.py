@@ -81,7 +81,7 @@ class LeaseLedger(Protocol):
     - a claim stores the version of the app with its attempt
     - versions and app_version are checked before anything is claimed
     - a heartbeat extends the lease
-    - a heartbeat tells of a requested cancel and of a requested pause
+    - a heartbeat reports a requested cancel and a requested pause
     - a lease that expired but was not recovered is still good
     - a task whose lease has not expired is not recovered
     - after the clock went back a dead worker's task waits for one lease at most
@@ -98,7 +98,7 @@ class LeaseLedger(Protocol):
     - a lease with another fence or an unknown task is lost
     - a worker can end and suspend a task in every way the table has
     - complete_many completes each task whose lease holds and leaves the others alone
-    - complete_many tells followers as each transition would
+    - complete_many notifies followers as each transition would
     - a cancel requested before complete_many wins
     - complete_many of nothing does nothing
     - a worker cannot move a task along an edge that is not in the table

@@ -1,4 +1,4 @@
-"""For whom a statement runs: its first parameter tells the policies of the tables.
+"""The tenant of a statement: the policies of the tables read its first parameter.
 
 Every table has a policy that shows only the rows of one tenant, the one of the setting
 ``holdfast.tenant``. The first parameter of a tenant's statement is of the type

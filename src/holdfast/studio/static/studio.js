@@ -51,7 +51,7 @@ async function renew(url = location.href, replace = false) {
 }
 
 // HTTP/1.1 gives a browser six connections to one server: with a stream per tab the seventh tab
-// would hang. So one tab holds the stream and tells the others; when it closes, the next takes over.
+// would hang. So one tab holds the stream and notifies the others; when it closes, the next takes over.
 const bus = new BroadcastChannel("holdfast-studio");
 let waiting;
 function hear(news) {
