@@ -1,4 +1,4 @@
-"""Facts of an agent: correct one, or forget it."""
+"""Facts of an agent: correct one, or forget some."""
 
 from __future__ import annotations
 
@@ -98,4 +98,17 @@ async def forget(desk: Desk, request: Request) -> Response:
     return back(form, "/studio/facts")
 
 
-SCREEN = Screen("/studio/facts", facts, {"correct": correct, "add": add, "forget": forget})
+async def forget_many(desk: Desk, request: Request) -> Response:
+    """Delete the chosen facts; those that are gone already are left out."""
+    form = desk.form(request)
+    store, namespace = desk.memory_state(request).long_term, form.get("namespace") or DEFAULT
+    for one in [one for one in form.get("tasks", "").split(",") if one][:SHOWN]:
+        await store.delete(form.get("agent", ""), one, namespace=namespace)
+    return back(form, "/studio/facts")
+
+
+SCREEN = Screen(
+    "/studio/facts",
+    facts,
+    {"correct": correct, "add": add, "forget": forget, "forget-many": forget_many},
+)

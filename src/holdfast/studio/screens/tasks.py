@@ -39,6 +39,8 @@ COUNTED = 5_000
 
 SINCE = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(days=7)}
 MOST_AT_ONCE = 200
+ALL = {"retry": "Run again", "pause": "Pause", "cancel": "Cancel"}
+"""What can be done to all tasks that match a filter."""
 FILTERS = ("state", "agent", "context", "owner", "since", "worker", "q")
 
 
@@ -46,18 +48,8 @@ async def tasks(desk: Desk, request: Request) -> Response:
     """Show a page of tasks."""
     query = request.query_params
     ledger = desk.state(request).tasks
-    chosen = [state for state in query.getlist("state") if state in set(TaskState)]
-    filters: dict[str, Any] = {
-        "states": chosen or None,
-        "agent": query.get("agent") or None,
-        "context_id": query.get("context") or None,
-        "worker": query.get("worker") or None,
-        "text": query.get("q") or None,
-    }
-    if desk.session(request).operator and query.get("owner"):
-        filters["owner"] = query["owner"]
-    if query.get("since") in SINCE:
-        filters["updated_after"] = datetime.now(UTC) - SINCE[query["since"]]
+    filters = _filters(desk, request)
+    chosen = filters["states"] or []
     found = await ledger.list(
         **filters, limit=SHOWN, cursor=query.get("cursor") or None, first_message=True
     )
@@ -86,8 +78,42 @@ async def tasks(desk: Desk, request: Request) -> Response:
         query=query,
         filtered=any(name in query for name in FILTERS),
         next=urlencode([*kept, ("cursor", found.next_cursor)]) if found.next_cursor else "",
-        kept=kept,
+        asked=await _asked(desk, request, filters),
     )
+
+
+def _filters(desk: Desk, request: Request) -> dict[str, Any]:
+    query = request.query_params
+    chosen = [state for state in query.getlist("state") if state in set(TaskState)]
+    filters: dict[str, Any] = {
+        "states": chosen or None,
+        "agent": query.get("agent") or None,
+        "context_id": query.get("context") or None,
+        "worker": query.get("worker") or None,
+        "text": query.get("q") or None,
+    }
+    if desk.session(request).operator and query.get("owner"):
+        filters["owner"] = query["owner"]
+    if query.get("since") in SINCE:
+        filters["updated_after"] = datetime.now(UTC) - SINCE[query["since"]]
+    return filters
+
+
+async def _asked(desk: Desk, request: Request, filters: dict[str, Any]) -> dict[str, Any] | None:
+    """Count the tasks that ``?all=`` is for, before anything is done to them."""
+    query = request.query_params
+    if query.get("all") not in ALL or not desk.writes(request):
+        return None
+    what = query["all"]
+    found = await getattr(desk.state(request).tasks, f"{what}_many")(**filters, dry_run=True)
+    kept = [(name, value) for name, value in query.multi_items() if name not in {"all", "cursor"}]
+    return {
+        "what": what,
+        "name": ALL[what],
+        "count": found.matched,
+        "more": found.more,
+        "query": urlencode(kept),
+    }
 
 
 class _Counts(NamedTuple):
@@ -146,8 +172,23 @@ def _many(what: str) -> Handler:
     return act
 
 
+def _all(what: str) -> Handler:
+    """Return the action that does something to a thousand tasks that match the filter."""
+
+    async def act(desk: Desk, request: Request) -> Response:
+        filters = _filters(desk, request)
+        if not any(value is not None for value in filters.values()):
+            raise InvalidInputError("all", "needs a filter: choose a state, an agent or an owner")
+        await getattr(desk.state(request).tasks, f"{what}_many")(**filters)
+        return back(desk.form(request), "/studio/tasks")
+
+    return act
+
+
 SCREEN = Screen(
     "/studio/tasks",
     tasks,
-    {"submit": submit} | {what: _many(what) for what in ("cancel", "pause", "resume", "retry")},
+    {"submit": submit}
+    | {what: _many(what) for what in ("cancel", "pause", "resume", "retry")}
+    | {f"{what}-all": _all(what) for what in ALL},
 )

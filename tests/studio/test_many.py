@@ -1,0 +1,72 @@
+"""What is done to many at once: all tasks that match a filter, and chosen facts."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.values.content import ChatMessage
+from holdfast.wiring.state import State
+from tests.studio.visiting import Visitor
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+async def _states(state: State) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for one in (await state.tasks.list(limit=50)).tasks:
+        found.setdefault(str(one.agent), []).append(str(one.state))
+    return found
+
+
+async def test_all_tasks_that_match_are_counted_before_they_are_canceled(state: State) -> None:
+    for agent in ("writer", "writer", "writer", "reader"):
+        await state.tasks.submit(agent, ChatMessage.user("Tides?"))
+    async with Visitor(state) as visitor:
+        page = await visitor.page("/studio/tasks?agent=writer&all=cancel")
+        assert "Cancel 3 tasks" in page
+        assert await _states(state) == {"writer": ["submitted"] * 3, "reader": ["submitted"]}
+        response = await visitor.send("/studio/tasks?agent=writer", "cancel-all")
+        assert response.status_code == 303, response.text
+        assert await _states(state) == {"writer": ["canceled"] * 3, "reader": ["submitted"]}
+        again = await visitor.page("/studio/tasks?state=canceled&all=retry")
+        assert "Run again 3 tasks" in again
+        none = await visitor.page("/studio/tasks?agent=nobody&all=pause")
+        assert "No task that matches" in none
+
+
+async def test_all_tasks_need_a_filter(state: State) -> None:
+    await state.tasks.submit("writer", ChatMessage.user("Tides?"))
+    async with Visitor(state) as visitor:
+        response = await visitor.send("/studio/tasks", "cancel-all")
+        assert response.status_code == 422
+        assert "needs a filter" in response.text
+        # A filter that is not known is none.
+        unknown = await visitor.send("/studio/tasks?state=nonsense", "cancel-all")
+        assert unknown.status_code == 422
+    assert await _states(state) == {"writer": ["submitted"]}
+
+
+async def test_all_that_match_of_an_owner_are_the_owners(state: State) -> None:
+    for owner in ("ana", "ben"):
+        await state.tasks.submit("writer", ChatMessage.user("Tides?"), owner=owner)
+    async with Visitor.owner(state, "ana") as visitor:
+        page = await visitor.page("/studio/tasks?agent=writer&owner=ben&all=cancel")
+        assert "Cancel 1 task<" in page
+        await visitor.send("/studio/tasks?agent=writer&owner=ben", "cancel-all")
+    found = {one.owner: str(one.state) for one in (await state.tasks.list(limit=9)).tasks}
+    assert found == {"ana": "canceled", "ben": "submitted"}
+    async with Visitor.owner(state, "ben", writes=False) as reader:
+        page = await reader.page("/studio/tasks?agent=writer&all=cancel")
+        assert "Cancel 1 task<" not in page
+        refused = await reader.send("/studio/tasks?agent=writer", "cancel-all")
+        assert refused.status_code in {403, 404, 405}
+
+
+async def test_chosen_facts_are_forgotten(state: State) -> None:
+    kept = [await state.long_term.save("planner", text) for text in ("one", "two", "three")]
+    ids = [one if isinstance(one, str) else one.id for one in kept]
+    async with Visitor(state) as visitor:
+        chosen = ",".join([ids[0], "none", ids[2]])
+        response = await visitor.send("/studio/facts", "forget-many", agent="planner", tasks=chosen)
+        assert response.status_code == 303, response.text
+    assert [one.content for one in await state.long_term.list("planner")] == ["two"]
