@@ -57,6 +57,13 @@ def test_an_embedded_folder_is_the_default_and_goes_from_nothing_to_well(place: 
     assert done["expired states"] == 0
     assert (place / ".holdfast").is_dir()
     assert "expired states" in _run(place, "db", "maintain").stdout
+    counted = _run(place, "db", "maintain", "--retain", "sessions=90d", "--dry-run", "--json")
+    assert _json(counted) == {"old sessions": 0}
+    retained = _json(_run(place, "db", "maintain", "--retain", "tasks=1h", "--json"))
+    assert (retained["old tasks"], retained["expired states"]) == (0, 0)
+    for wrong in (("--retain", "tasks=soon"), ("--dry-run",), ("--tenant", "acme")):
+        run = _run(place, "db", "maintain", *wrong)
+        assert (run.returncode, "retain" in run.stderr) == (1, True), run.stderr
 
 
 def test_sql_prints_the_migrations_and_the_grants_of_a_role(place: Path) -> None:

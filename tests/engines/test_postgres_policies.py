@@ -57,6 +57,7 @@ ACROSS = {
     "migrate": set(load("migrate")),
     "roles": set(load("roles")),
     "schedules": {"scheduled"},
+    "retention": set(load("retention")),
     "scrub": set(load("scrub")),
     "session_moves": {"any", "pending", "skip_empty", "unassigned"},
     "short_term": {"purge"},

@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 from holdfast.values.errors import ConfigError
+from holdfast.values.retention import Retention
 from holdfast.wiring.admin import Administration
 from holdfast.wiring.secret_files import with_secret_files
 
@@ -157,13 +158,38 @@ def maintain(
             "locked meanwhile. Needs a superuser."
         ),
     ] = False,
+    retain: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Also delete whole sessions or ended tasks that are older, such as sessions=90d "
+            "or tasks=30d; h, d and w are hours, days and weeks. May be given for both."
+        ),
+    ] = None,
+    tenant: Annotated[
+        str, typer.Option(help="With --retain: only of this tenant; unless given, of all.")
+    ] = "",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="With --retain: only count what would be deleted.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Delete expired data, index queued documents, build missing vector indexes.
 
     It is safe to run at any time, while agents work. Run it from cron, about once an hour.
     Run it with --scrub after an erasure, if the bytes have to be gone.
+
+    With --retain, a session is as old as its newest event and its working state, a task as its
+    end. Children of a task that goes on are kept. With --dry-run nothing else is done.
+
+    For example:
+
+        holdfast db maintain
+
+        holdfast db maintain --retain sessions=90d --retain tasks=30d --dry-run
     """
+    policy = Retention.parse(retain or [], tenant=tenant or None, dry_run=dry_run)
+    if (tenant or dry_run) and not retain:
+        raise ConfigError("--tenant and --dry-run are for --retain: pass --retain sessions=90d")
 
     async def work() -> dict[str, int]:
         async with _opened() as admin:
@@ -175,7 +201,9 @@ def maintain(
                 console=_out,
                 disable=as_json or not _out.is_terminal,
             ) as progress:
-                jobs = admin.jobs() | (admin.scrub_jobs() if scrub else {})
+                jobs = admin.retention_jobs(policy)
+                if not dry_run:
+                    jobs |= admin.jobs() | (admin.scrub_jobs() if scrub else {})
                 bar = progress.add_task("maintenance", total=len(jobs))
                 for name, job in jobs.items():
                     progress.update(bar, description=name)

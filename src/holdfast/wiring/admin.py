@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
 from holdfast.values.errors import NotSupportedError
+from holdfast.values.retention import Retention
 from holdfast.wiring.engines import EMBEDDED, OBJECTS, POSTGRES, REDIS, engine_of_settings, load
 from holdfast.wiring.masking import mask_url
 from holdfast.wiring.request import OpenRequest
@@ -75,6 +76,11 @@ class Administration:
         """Return the maintenance jobs by name."""
         found: dict[str, Callable[[], Awaitable[int]]] = self._admin.jobs()
         return found | (self._blobs.jobs() if self._blobs else {})
+
+    def retention_jobs(self, policy: Retention) -> dict[str, Callable[[], Awaitable[int]]]:
+        """Return the jobs that delete what is older than a policy allows, by name."""
+        found: dict[str, Callable[[], Awaitable[int]]] = self._admin.retention_jobs(policy)
+        return found
 
     def scrub_jobs(self) -> dict[str, Callable[[], Awaitable[int]]]:
         """Return the jobs that remove the bytes of deleted data from files, by name."""

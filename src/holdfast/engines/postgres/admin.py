@@ -12,8 +12,10 @@ from holdfast.engines.postgres.hosts import connector
 from holdfast.engines.postgres.logins import make_login
 from holdfast.engines.postgres.maintenance import Maintenance
 from holdfast.engines.postgres.queries import load
+from holdfast.engines.postgres.retention import Retain
 from holdfast.engines.postgres.roles import make_roles
 from holdfast.engines.postgres.scrub import Scrub
+from holdfast.values.retention import Retention
 
 _SQL = load("admin")
 
@@ -88,6 +90,10 @@ class PostgresAdmin:
     def jobs(self) -> dict[str, Callable[[], Awaitable[int]]]:
         """Return the maintenance jobs by name; each returns how much it did."""
         return Maintenance(self._connection).jobs()
+
+    def retention_jobs(self, policy: Retention) -> dict[str, Callable[[], Awaitable[int]]]:
+        """Return the jobs that delete what is older than a policy allows, by name."""
+        return Retain(self._connection, policy).jobs()
 
     def scrub_jobs(self) -> dict[str, Callable[[], Awaitable[int]]]:
         """Return the jobs that remove the bytes of deleted rows, by name."""

@@ -1280,6 +1280,8 @@ CREATE VIEW holdfast.task_records AS
 --   respond_to_task(in_tenant text, in_id text, in_owner text, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text, in_result text) RETURNS SETOF holdfast.task_records
 --   restore_task_chunks(in_tenant text, in_id text, in_fence bigint, in_step_kind text, in_step_name text, in_step_occurrence bigint) RETURNS SETOF holdfast.task_events
 --   resume_task(in_tenant text, in_id text, in_owner text, in_note text) RETURNS SETOF holdfast.task_records
+--   retain_sessions(the_tenant text, before timestamp with time zone, after_tenant text, after_id text, at_most integer, only_count boolean, OUT gone bigint, OUT next_tenant text, OUT next_id text) RETURNS record
+--   retain_tasks(the_tenant text, before timestamp with time zone, at_most integer, only_count boolean) RETURNS bigint
 --   retire_facts(the_tenant text, the_scope bigint, the_numbers bigint[]) RETURNS void
 --   retry_refused(the_tenant text) RETURNS bigint
 --   rotate_api_key(in_tenant text, in_id text, in_digest text, in_new_id text, in_grace_seconds double precision) RETURNS SETOF holdfast.api_keys

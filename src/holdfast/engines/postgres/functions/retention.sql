@@ -1,0 +1,84 @@
+-- version: 1
+-- Retention: what nobody has touched since a time is deleted, a batch at a time. The role that maintains the
+-- schema calls these; it sees the rows of all tenants.
+
+-- Look at sessions in the order of tenants and ids, and delete those whose newest event and working state are
+-- from before a time. the_tenant is NULL for all. Returns how many there were, and where to go on: without an
+-- id there are no more.
+CREATE OR REPLACE FUNCTION holdfast.retain_sessions(
+    the_tenant text, before timestamptz, after_tenant text, after_id text, at_most int,
+    only_count boolean, OUT gone bigint, OUT next_tenant text, OUT next_id text
+)
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    one record;
+    looked int := 0;
+BEGIN
+    gone := 0;
+    FOR one IN
+        SELECT s.tenant, s.id, GREATEST(COALESCE((
+                   SELECT e.occurred_at FROM holdfast.events e
+                   WHERE e.tenant = s.tenant AND e.session_key = s.key
+                   ORDER BY e.epoch DESC, e.seq DESC LIMIT 1), s.started_at),
+               w.written_at) AS last_active_at
+        FROM (
+            SELECT * FROM holdfast.sessions
+            WHERE (the_tenant IS NULL OR tenant = the_tenant)
+                AND (tenant, id) > (after_tenant, after_id)
+            ORDER BY tenant, id LIMIT at_most
+        ) s
+        LEFT JOIN holdfast.states w ON w.tenant = s.tenant AND w.session_id = s.id
+        WHERE s.deleted_at IS NULL
+        ORDER BY s.tenant, s.id
+    LOOP
+        IF one.last_active_at < before THEN
+            gone := gone + 1;
+            IF NOT only_count THEN
+                PERFORM FROM holdfast.delete_session(one.tenant, one.id);
+                DELETE FROM holdfast.states w
+                WHERE w.tenant = one.tenant AND w.session_id = one.id AND w.written_at < before;
+            END IF;
+        END IF;
+    END LOOP;
+    SELECT s.tenant, s.id INTO next_tenant, next_id
+    FROM (
+        SELECT tenant, id FROM holdfast.sessions
+        WHERE (the_tenant IS NULL OR tenant = the_tenant)
+            AND (tenant, id) > (after_tenant, after_id)
+        ORDER BY tenant, id LIMIT at_most
+    ) s
+    ORDER BY s.tenant DESC, s.id DESC LIMIT 1;
+END
+$$;
+
+-- Delete tasks that ended before a time: not those whose messages are not copied yet, nor the children of a
+-- task that goes on, which may still ask for their results. Returns how many.
+CREATE OR REPLACE FUNCTION holdfast.retain_tasks(
+    the_tenant text, before timestamptz, at_most int, only_count boolean
+) RETURNS bigint
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    one record;
+    gone bigint := 0;
+BEGIN
+    FOR one IN
+        SELECT t.tenant, t.id FROM holdfast.tasks t
+        WHERE (the_tenant IS NULL OR t.tenant = the_tenant) AND t.updated_at < before
+            AND t.state IN ('completed', 'failed', 'canceled', 'rejected') AND t.copied
+            AND NOT EXISTS (
+                SELECT FROM holdfast.tasks p
+                WHERE p.tenant = t.tenant AND p.id = t.parent_id
+                    AND p.state NOT IN ('completed', 'failed', 'canceled', 'rejected'))
+        ORDER BY t.tenant, t.updated_at, t.id LIMIT at_most
+    LOOP
+        IF only_count THEN
+            gone := gone + 1;
+        ELSIF holdfast.delete_task(one.tenant, one.id, NULL) THEN
+            gone := gone + 1;
+        END IF;
+    END LOOP;
+    RETURN gone;
+END
+$$;
