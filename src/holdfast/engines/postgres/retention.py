@@ -37,7 +37,8 @@ class Retain:
         return found
 
     async def _sessions(self) -> int:
-        policy, total, after = self._policy, 0, ("", "")
+        policy, after = self._policy, ("", "")
+        total = 0
         if policy.sessions is None:
             return 0
         before = datetime.now(UTC) - policy.sessions
@@ -46,7 +47,7 @@ class Retain:
                 gone, tenant, last = await self._connection.fetchrow(
                     _SQL["sessions"], policy.tenant, before, *after, _BATCH, policy.dry_run
                 )
-                total += gone
+                total += int(gone)
                 if last is None:
                     return total
                 after = (tenant, last)
@@ -61,7 +62,7 @@ class Retain:
             while gone := await self._connection.fetchval(
                 _SQL["tasks"], policy.tenant, before, most, policy.dry_run
             ):
-                total += gone
+                total += int(gone)
                 if policy.dry_run:
                     break
         return total
