@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import threading
 from collections.abc import Iterator
@@ -48,18 +49,20 @@ class Kept:
 
     @property
     def spans(self) -> list[Any]:
-        """The spans that have ended, in that order."""
+        """The spans that were ended, in that order."""
         return list(self._spans.get_finished_spans())
 
-    @property
-    def names(self) -> list[str]:
-        return [span.name for span in self.spans]
+    async def ended(self) -> list[Any]:
+        """The same; calls that have returned are ended in the next turn of the event loop."""
+        await asyncio.sleep(0)
+        return self.spans
 
     def clear(self) -> None:
         self._spans.clear()
 
-    def durations(self) -> list[dict[str, Any]]:
+    async def durations(self) -> list[dict[str, Any]]:
         """The attributes of every recorded duration."""
+        await asyncio.sleep(0)
         data: Any = self._reader.get_metrics_data()
         return [
             dict(point.attributes)

@@ -49,7 +49,7 @@ async def test_a_task_keeps_the_span_of_its_submit_and_shows_only_its_own_metada
 ) -> None:
     state, kept = opened
     made = await state.tasks.submit("writer", HELLO, metadata={"a": 1})
-    [span] = kept.spans
+    [span] = await kept.ended()
     assert made.traceparent == _traceparent(span)
     read = await state.tasks.get(made.id)
     assert read is not None
@@ -63,10 +63,10 @@ async def test_a_task_keeps_the_span_of_its_submit_and_shows_only_its_own_metada
 async def test_many_tasks_and_a_repeated_one_are_traced_too(opened: tuple[State, Kept]) -> None:
     state, kept = opened
     made = await state.tasks.submit_many([NewTask("writer", HELLO)] * 2)
-    assert {one.traceparent for one in made} == {_traceparent(kept.spans[-1])}
+    assert {one.traceparent for one in made} == {_traceparent((await kept.ended())[-1])}
     await state.tasks.cancel(made[0].id)
     again = await state.tasks.retry(made[0].id)
-    assert again.traceparent == _traceparent(kept.spans[-1])
+    assert again.traceparent == _traceparent((await kept.ended())[-1])
     assert again.metadata == {}
 
 

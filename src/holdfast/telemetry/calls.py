@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import functools
 import inspect
 import time
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, NamedTuple
 
 from opentelemetry import context, trace
 from opentelemetry.trace import SpanKind
@@ -44,6 +45,32 @@ def count_round_trip() -> None:
         found[0] += 1
 
 
+AT_ONCE = frozenset({"tasks", "schedules"})
+"""Stores whose span exists while a call runs: tasks that it submits keep it.
+
+That of other stores is made when the call has ended, while its caller waits for something else: to
+make a span costs more than a small read from Postgres may.
+"""
+
+WAITING = 100
+"""How many spans of a store wait to be ended at most."""
+
+
+class Ended(NamedTuple):
+    """A call that has ended."""
+
+    operation: str
+    outer: context.Context
+    """The context in which it was made."""
+    span: trace.Span | None
+    """Its span, if that had to exist while it ran."""
+    start: int
+    end: int
+    """When, in nanoseconds since 1970."""
+    trips: int
+    error: str
+
+
 class CallTracer:
     """Makes the spans of one store of one tenant."""
 
@@ -55,6 +82,8 @@ class CallTracer:
             "db.collection.name": store,
         }
         self._metric: dict[tuple[str, str], Attributes] = {}
+        self._waiting = 0
+        self._at_once = store in AT_ONCE
         self._span = dict(self._shared)
         if instruments.show_tenant:
             self._span["db.namespace"] = tenant
@@ -65,34 +94,59 @@ class CallTracer:
         """Call a method in a span, unless it is part of another call."""
         if _trips.get() is not None:
             return await method(*args, **options)
-        trips = [0]
-        token, begun, error = _trips.set(trips), time.perf_counter(), ""
-        span = self._begin(operation)
-        attached = context.attach(trace.set_span_in_context(span))
+        trips, error, span, attached = [0], "", None, None
+        token, start, outer = _trips.set(trips), time.time_ns(), context.get_current()
+        if self._at_once and operation not in QUIET:
+            span = self._begun(operation, outer, start)
+            attached = context.attach(trace.set_span_in_context(span))
         try:
             found = await method(*args, **options)
         except BaseException as raised:
-            error = failed(span, raised)
+            error = type(raised).__name__
             raise
         finally:
-            context.detach(attached)
-            span.set_attribute("holdfast.round_trips", trips[0])
-            span.end()
+            if attached is not None:
+                context.detach(attached)
             _trips.reset(token)
-            took = time.perf_counter() - begun
-            self._instruments.duration.record(took, self._metric_of(operation, error))
+            end = time.time_ns()
+            self._end_soon(Ended(operation, outer, span, start, end, trips[0], error))
         if operation in _MARKED:
-            self._mark(operation, _MARKED[operation](found), took)
+            self._mark(operation, _MARKED[operation](found), (end - start) / 1e9)
         return found
 
-    def _begin(self, operation: str) -> trace.Span:
-        if operation in QUIET:
-            return trace.INVALID_SPAN
+    def _begun(self, operation: str, outer: context.Context, start: int) -> trace.Span:
         return self._instruments.tracer.start_span(
             f"{operation} {self._store}",
-            kind=SpanKind.CLIENT,
-            attributes=self._span | {"db.operation.name": operation},
+            outer,
+            SpanKind.CLIENT,
+            self._span | {"db.operation.name": operation},
+            start_time=start,
         )
+
+    def _end_soon(self, ended: Ended) -> None:
+        """Make and end the span of a call while its caller waits for something else.
+
+        Callers that never wait do not pile them up.
+        """
+        if self._waiting < WAITING:
+            self._waiting += 1
+            asyncio.get_running_loop().call_soon(self._end_later, ended)
+        else:
+            self._end(ended)
+
+    def _end_later(self, ended: Ended) -> None:
+        self._waiting -= 1
+        self._end(ended)
+
+    def _end(self, ended: Ended) -> None:
+        if ended.operation not in QUIET:
+            span = ended.span or self._begun(ended.operation, ended.outer, ended.start)
+            span.set_attribute("holdfast.round_trips", ended.trips)
+            if ended.error:
+                failed(span, ended.error)
+            span.end(ended.end)
+        metric = self._metric_of(ended.operation, ended.error)
+        self._instruments.duration.record(max(0, ended.end - ended.start) / 1e9, metric)
 
     def _metric_of(self, operation: str, error: str) -> Attributes:
         key = (operation, error)

@@ -40,7 +40,7 @@ def traced_http(inner: Asgi, instruments: Instruments) -> Asgi:
         try:
             await inner(scope, receive, sent)
         except BaseException as error:
-            failed(span, error)
+            failed(span, type(error).__name__)
             raise
         finally:
             context.detach(token)

@@ -44,7 +44,7 @@ def traced_runner(instruments: Instruments) -> type[Runner]:
                 except (Suspended, Parked):
                     raise
                 except BaseException as error:
-                    failed(span, error)
+                    failed(span, type(error).__name__)
                     raise
 
     class TracedRunner(Runner):
@@ -60,7 +60,7 @@ def traced_runner(instruments: Instruments) -> type[Runner]:
             try:
                 ending = await super().run(claimed, held)
             except BaseException as error:
-                failed(span, error)
+                failed(span, type(error).__name__)
                 raise
             else:
                 outcome = str(ending.state or "lost")
