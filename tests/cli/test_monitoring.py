@@ -98,6 +98,8 @@ def test_the_health_of_a_worker_tells_that_its_database_is_down(tmp_path: Path) 
             assert _read(f"{url}/health")[0] == 200
             postgres.kill()
             assert _read(f"{url}/health")[0] == 503
+            assert _read(f"{url}/health/ready")[0] == 503
+            assert _read(f"{url}/health/live")[0] == 200
             postgres.start()
     finally:
         postgres.remove()

@@ -14,7 +14,10 @@ import holdfast
 from holdfast import AgentId, ChatMessage, Document, Event, Settings, State
 from holdfast.errors import ConfigError, ConflictError, InvalidInputError, MissingExtraError
 from holdfast.telemetry import Telemetry
-from holdfast.wiring.telemetry import Tracing
+from holdfast.telemetry.calls import QUIET
+from holdfast.values.ids import new_ref
+from holdfast.wiring.telemetry import Tracing, span_ids
+from tests.engines.hybrid import valkey
 from tests.engines.postgres_database import migrated_database
 from tests.telemetry.spans import Kept
 
@@ -161,6 +164,33 @@ async def test_wrong_telemetry_and_a_missing_package_are_refused(
     monkeypatch.setitem(sys.modules, "opentelemetry", None)
     with pytest.raises(MissingExtraError, match=r"holdfast\[otel\]"):
         Tracing(Telemetry())
+    with pytest.raises(MissingExtraError, match=r"holdfast\[otel\]"):
+        span_ids()
+
+
+def _methods(state: State) -> set[str]:
+    stores = [getattr(state, name) for name in ("tasks", "schedules")]
+    return {name for store in stores for name in dir(store)}
+
+
+async def test_what_has_no_span_is_a_method_that_exists(opened: tuple[State, Kept]) -> None:
+    state, _ = opened
+    assert _methods(state) >= QUIET
+
+
+async def test_both_engines_of_a_hybrid_are_traced(database: str) -> None:
+    kept = Kept()
+    async with holdfast.open(
+        database, redis=valkey().url, tenant=new_ref(), telemetry=kept.telemetry
+    ) as state:
+        memory = state.memory(ANA, session_id="s1")
+        await memory.record("note", {"note": SECRET})
+        await state.short_term.set_state("s1", {"a": 1})
+        await memory.hydrate("note")
+        shown = " ".join(span.to_json() for span in await kept.ended())
+    systems = {span.attributes["db.system.name"] for span in kept.spans}
+    assert "hybrid" in systems
+    assert SECRET not in shown
 
 
 async def test_the_variable_turns_it_on() -> None:

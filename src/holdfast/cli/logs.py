@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, TextIO
 
 from holdfast.wiring.settings import Settings
+from holdfast.wiring.telemetry import span_ids
 
 _ORDINARY = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 """The attributes of every log record; all others are fields passed with ``extra``."""
@@ -82,10 +83,7 @@ def start_logs(*, as_json: bool, level: int = logging.INFO) -> None:
     handler = ErrorStream()
     handler.setFormatter(JsonLines() if as_json else PlainLines())
     if Settings.from_environment().otel:
-        # Imported here: OpenTelemetry is a separate extra.
-        from holdfast.telemetry.logs import SpanIds  # noqa: PLC0415
-
-        handler.addFilter(SpanIds())
+        handler.addFilter(span_ids())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.getLogger("holdfast").setLevel(level)
 

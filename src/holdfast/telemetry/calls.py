@@ -28,8 +28,8 @@ from holdfast.values.tasks.trace import with_traceparent
 
 QUIET = frozenset(
     {
-        *("claim", "claim_outbox", "complete_many", "due_cleanup", "expired", "heartbeat"),
-        *("recover_expired", "run_due", "uncopied"),
+        *("claim", "claim_cleanup", "claim_outbox", "complete_many", "heartbeat"),
+        *("recover_expired", "resting_messages", "run_due"),
     }
 )
 """What workers call again and again: no span of its own, only its duration."""
@@ -97,7 +97,7 @@ class CallTracer:
         trips, error, span, attached = [0], "", None, None
         token, start, outer = _trips.set(trips), time.time_ns(), context.get_current()
         if self._at_once and operation not in QUIET:
-            span = self._begun(operation, outer, start)
+            span = self._begun(operation, outer, start, {})
             attached = context.attach(trace.set_span_in_context(span))
         try:
             found = await method(*args, **options)
@@ -114,12 +114,14 @@ class CallTracer:
             self._mark(operation, _MARKED[operation](found), (end - start) / 1e9)
         return found
 
-    def _begun(self, operation: str, outer: context.Context, start: int) -> trace.Span:
+    def _begun(
+        self, operation: str, outer: context.Context, start: int, known: Attributes
+    ) -> trace.Span:
         return self._instruments.tracer.start_span(
             f"{operation} {self._store}",
             outer,
             SpanKind.CLIENT,
-            self._span | {"db.operation.name": operation},
+            self._span | {"db.operation.name": operation} | known,
             start_time=start,
         )
 
@@ -140,8 +142,12 @@ class CallTracer:
 
     def _end(self, ended: Ended) -> None:
         if ended.operation not in QUIET:
-            span = ended.span or self._begun(ended.operation, ended.outer, ended.start)
-            span.set_attribute("holdfast.round_trips", ended.trips)
+            trips: Attributes = {"holdfast.round_trips": ended.trips}
+            span = ended.span
+            if span is None:
+                span = self._begun(ended.operation, ended.outer, ended.start, trips)
+            else:
+                span.set_attributes(trips)
             if ended.error:
                 failed(span, ended.error)
             span.end(ended.end)

@@ -9,9 +9,22 @@ import pytest
 from holdfast.contracts.tasks.checks import MAX_METADATA_BYTES, MAX_NOTE_BYTES
 from holdfast.testing.ledger_scenes import found, submitted
 from holdfast.values.errors import InvalidInputError
+from holdfast.values.tasks.trace import TRACE_KEY
 
 CONTRACT = "tasks"
 pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+async def test_metadata_with_the_key_of_a_stored_trace_is_refused_and_nothing_is_written(
+    store: Any,
+) -> None:
+    for value in (f"00-{'a' * 32}-{'b' * 16}-01", "", None, {"x": 1}):
+        with pytest.raises(InvalidInputError) as refused:
+            await submitted(store, metadata={"x": 1, TRACE_KEY: value})
+        assert refused.value.field == f"metadata.{TRACE_KEY}"
+    assert (await store.list()).tasks == []
+    kept = await submitted(store, metadata={"x": {TRACE_KEY: "below"}})
+    assert (await found(store, kept.id)).metadata == {"x": {TRACE_KEY: "below"}}
 
 
 async def test_metadata_of_more_than_1_mib_is_refused_and_nothing_is_written(store: Any) -> None:

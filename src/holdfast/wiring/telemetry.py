@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from holdfast.runtime.runner import Runner
@@ -34,6 +36,30 @@ def telemetry_of(given: object, settings: Settings) -> Telemetry | None:
     return given
 
 
+@contextmanager
+def _extra() -> Iterator[None]:
+    """Turn the error of a missing package into one that names the extra."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("holdfast"):
+            raise
+        raise MissingExtraError("telemetry", "otel") from None
+
+
+def span_ids() -> logging.Filter:
+    """Return a filter that adds the ids of the current span to log records.
+
+    ::
+
+        handler.addFilter(span_ids())
+    """
+    with _extra():
+        from holdfast.telemetry.logs import SpanIds  # noqa: PLC0415
+
+    return SpanIds()
+
+
 def tracing_of(options: Telemetry | None) -> Tracing | None:
     """Return what traces a state; ``None`` is off.
 
@@ -52,14 +78,10 @@ class Tracing:
     """
 
     def __init__(self, options: Telemetry) -> None:
-        try:
-            # Imported here: OpenTelemetry is a separate extra, and off unless it is asked for.
+        # Imported here: OpenTelemetry is a separate extra, and off unless it is asked for.
+        with _extra():
             from holdfast.telemetry import calls, http, runs  # noqa: PLC0415
             from holdfast.telemetry.instruments import Instruments  # noqa: PLC0415
-        except ModuleNotFoundError as error:
-            if (error.name or "").startswith("holdfast"):
-                raise
-            raise MissingExtraError("telemetry", "otel") from None
         self.instruments: Instruments = Instruments(options)
         self._calls, self._http = calls, http
         self.runner: type[Runner] = runs.traced_runner(self.instruments)

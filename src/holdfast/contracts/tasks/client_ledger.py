@@ -113,6 +113,7 @@ class ClientLedger(Protocol):
     - text and metadata come back exactly, however odd
     - metadata that is not json is refused by its path and nothing is written
     - metadata of more than 1 mib is refused and nothing is written
+    - metadata with the key of a stored trace is refused and nothing is written
     - a note of more than 64 kib is refused and nothing is written
     - a negative limit and a max_attempts of zero are refused
     - what a store returns is the caller's to mutate
