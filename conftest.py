@@ -32,6 +32,7 @@ THOROUGH = (
     "tests/engines/test_pooler.py",
     "tests/engines/test_postgres_forgetful.py",
     "tests/engines/test_published_suite.py",
+    "tests/engines/test_real_redis.py",
     # Apache AGE.
     "tests/cli/test_graph.py",
     "tests/engines/test_age",

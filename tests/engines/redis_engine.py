@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
@@ -52,8 +53,8 @@ class Wire:
         self.url = ""
 
     @asynccontextmanager
-    async def between(self, port: int) -> AsyncIterator[Wire]:
-        """Listen on a port of its own and pass everything on."""
+    async def between(self, port: int, *, tls: ssl.SSLContext | None = None) -> AsyncIterator[Wire]:
+        """Listen on a port of its own and pass everything on; with ``tls``, decrypted."""
         ends: list[asyncio.StreamWriter] = []
         tasks: list[asyncio.Task[None]] = []
 
@@ -63,9 +64,10 @@ class Wire:
             tasks.append(asyncio.create_task(self._pass(reader, up, answers=False)))
             tasks.append(asyncio.create_task(self._pass(down, writer, answers=True)))
 
-        listening = await asyncio.start_server(accept, "127.0.0.1", 0)
+        listening = await asyncio.start_server(accept, "127.0.0.1", 0, ssl=tls)
         async with listening:
-            self.url = f"redis://127.0.0.1:{listening.sockets[0].getsockname()[1]}/0"
+            scheme = "redis" if tls is None else "rediss"
+            self.url = f"{scheme}://127.0.0.1:{listening.sockets[0].getsockname()[1]}/0"
             yield self
             for end in ends:
                 end.close()

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import ssl
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,52 +13,20 @@ import httpx
 import pytest
 from a2a.types import a2a_pb2 as a2a
 from a2a.types import a2a_pb2_grpc
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 import holdfast
 from holdfast.errors import ConfigError
 from holdfast.server.options import ServiceOptions
 from holdfast.server.service import listening
 from holdfast.server.tls import tls_context
+from tests.certificates import self_signed
 from tests.server.running import MODERN, example_app, serving
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-def _made(folder: Path) -> tuple[str, str]:
-    """A certificate of 127.0.0.1 that signs itself, and its key."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
-    now = datetime.now(UTC)
-    names: list[x509.GeneralName] = [x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + timedelta(hours=1))
-        .add_extension(x509.SubjectAlternativeName(names), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    cert_file, key_file = folder / "cert.pem", folder / "key.pem"
-    cert_file.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    key_file.write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
-    )
-    return str(cert_file), str(key_file)
-
-
 async def test_http_and_grpc_serve_tls(tmp_path: Path) -> None:
-    cert, key = _made(tmp_path)
+    cert, key = self_signed(tmp_path)
     chain = (tmp_path / "cert.pem").read_bytes()
     with listening("127.0.0.1", 0) as sock:
         port: int = sock.getsockname()[1]
@@ -96,9 +62,9 @@ async def test_http_and_grpc_serve_tls(tmp_path: Path) -> None:
 
 
 async def test_a_certificate_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
-    cert, key = _made(tmp_path)
+    cert, key = self_signed(tmp_path)
     (tmp_path / "other").mkdir()
-    other, _ = _made(tmp_path / "other")
+    other, _ = self_signed(tmp_path / "other")
     (tmp_path / "broken.pem").write_text("no certificate")
     for wrong, match in (
         ((cert, ""), "both --tls-cert and --tls-key"),

@@ -28,6 +28,8 @@ class ValkeyServer:
         server = ValkeyServer("--maxmemory", "100mb", fsync="everysec")
     """
 
+    program = PROGRAM
+
     def __init__(
         self,
         *options: str,
@@ -55,7 +57,7 @@ class ValkeyServer:
     def command(self) -> list[str]:
         """What starts it."""
         return [
-            str(PROGRAM),
+            str(self.program),
             *("--bind", "127.0.0.1", "--port", str(self.port), "--dir", str(self.folder)),
             *("--unixsocket", str(self.socket), "--save", "", "--daemonize", "no"),
             *self.options,

@@ -121,6 +121,10 @@ _BY_PREFIX: dict[str, Maker] = {
 """Error replies that the driver has no class for, by their first word."""
 
 
+_UNTRUSTED = "CERTIFICATE_VERIFY_FAILED"
+"""What the TLS library says of a certificate that no known authority has signed."""
+
+
 class NotSentError(OSError):
     """There was no connection. Nothing was sent, so a retry is safe."""
 
@@ -156,6 +160,8 @@ def to_holdfast(error: BaseException, *, wrote: bool) -> HoldfastError:
         cause = to_holdfast(error.cause, wrote=False)
         return UnavailableError(ENGINE, _text(error)) if type(cause) is EngineError else cause
     text = _text(error)
+    if _UNTRUSTED in text and not isinstance(error, driver.ResponseError):
+        return ConfigError(f"{ENGINE}: {text}: name the authority with ?ssl_ca_certs=file.pem")
     make = _BY_PREFIX.get(text.partition(" ")[0])
     if make is not None and isinstance(error, driver.ResponseError):
         return make(text)
