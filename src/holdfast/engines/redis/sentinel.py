@@ -30,12 +30,19 @@ class PrimaryConnection(FastCommands, SentinelManagedConnection):
         A Sentinel may not know yet that it was demoted.
         """
         driver: Any = super()
-        await driver.connect_to(address)
+        try:
+            await driver.connect_to(address)
+            await self._check_role()
+        except BaseException:
+            # A connection that is used again must not have an answer on its way.
+            await self.disconnect(nowait=True)
+            raise
+
+    async def _check_role(self) -> None:
         await self.send_command("ROLE", check_health=False)
         role = await self.read_response(disable_decoding=True)
         if role[0] != b"master":
-            await self.disconnect(nowait=True)
-            raise DriverConnectionError(f"{address[0]}:{address[1]} is not the primary")
+            raise DriverConnectionError(f"{self.host}:{self.port} is not the primary")
 
 
 class SentinelServer(SingleServer):
