@@ -159,7 +159,7 @@ async def test_behind_sentinel_committed_is_the_default_and_fsync_is_refused(
                     except EngineError:
                         await asyncio.sleep(0.05)
             assert await _said(one, 10) == ["1"]
-        settings = Settings(ack_level="fsync")
+        settings = Settings(ack_level="fsync", redis_level="fsync")
         with pytest.raises(ConfigError, match="a replica that is behind may be promoted"):
             await holdfast.open(url, redis=group.url, settings=settings).__aenter__()
         settings = Settings(database_url=url, redis_url=group.url)

@@ -265,13 +265,14 @@ def level_of(settings: Settings, engine: Redis) -> AckLevel:
         level = level_of(settings, engine)
     """
     proved: str = engine.capabilities.level
-    if proved == "unproved" and settings.redis_level:
+    alone = engine.capabilities.mode == "standalone"
+    if proved == "unproved" and settings.redis_level and alone:
         proved = settings.redis_level
     if not settings.ack_level:
         return "fsync" if proved == "fsync" else "committed"
     if settings.ack_level == "fsync" and proved != "fsync":
         change = "; ".join(engine.capabilities.warnings) or "set HOLDFAST_REDIS_LEVEL"
-        if engine.capabilities.mode != "standalone":
+        if not alone:
             change = f"{engine.capabilities.mode}: a replica that is behind may be promoted"
         raise ConfigError(
             f"HOLDFAST_ACK_LEVEL is fsync, but Redis does not prove it: {change}; "

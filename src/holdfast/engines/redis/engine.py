@@ -205,9 +205,14 @@ class Redis:
             await self._server.call_each(("ping",))
 
     async def call_each(self, *command: Any) -> list[Any]:
-        """Run a read on every server that holds data, without a retry."""
-        with _mapped(wrote=False):
+        """Run a read on every server that holds data, and return their replies."""
+        try:
             return await self._server.call_each(command)
+        except _FAILURES as error:
+            found: list[Any] = await self._again(
+                error, lambda: self._server.call_each(command), safe=True
+            )
+            return found
 
     async def command(self, key: str, *command: Any, safe: bool) -> Any:
         """Run one command on one key. In lower case, so that the driver does not convert the reply.
