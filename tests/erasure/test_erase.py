@@ -151,6 +151,32 @@ async def test_expired_blobs_go_with_their_tenant() -> None:
         assert await state.blobs.sweep() == 0
 
 
+async def test_blobs_of_a_subject_are_erased_and_no_others(state: State) -> None:
+    ana, ben = state.for_owner("ana"), state.for_owner("ben")
+    gone = [
+        await ana.blobs.store(b"hers", pinned=True),
+        await state.blobs.store(b"about her", subject="ana"),
+        await ben.blobs.store(b"he says of her", subject="ana", pinned=True),
+    ]
+    kept = [
+        await state.blobs.store(b"of nobody"),
+        await ben.blobs.store(b"his", pinned=True),
+        await ana.blobs.store(b"she says of him", subject="ben"),
+        await state.for_tenant(f"{state.tenant}-other").blobs.store(b"hers too", subject="ana"),
+    ]
+    assert (await state.erase(subject="ana", dry_run=True)).counts == {"blobs": 3}
+    assert (await state.erase(subject="ana")).counts == {"blobs": 3}
+    for ref in gone:
+        with pytest.raises(NotFoundError):
+            await state.blobs.resolve(ref)
+    for ref in kept[:3]:
+        assert await state.blobs.resolve(ref)
+    assert await state.for_tenant(f"{state.tenant}-other").blobs.resolve(kept[3]) == b"hers too"
+    # Nobody's blobs are no subject's.
+    assert (await state.erase(session="s1")).counts == {}
+    assert await state.blobs.resolve(kept[0]) == b"of nobody"
+
+
 async def test_files_of_a_task_are_deleted_with_it(state: State) -> None:
     ana = state.for_owner("ana")
     task = await ana.tasks.submit(AGENT, ChatMessage.user("x"))

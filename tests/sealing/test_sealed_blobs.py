@@ -15,10 +15,11 @@ from holdfast.contracts.blobs import StoredBlobs
 from holdfast.engines.inmemory.blob import InMemoryBlobs
 from holdfast.engines.inmemory.data_keys import InMemoryDataKeys
 from holdfast.engines.inmemory.engine import InMemory
-from holdfast.errors import CodecError, InvalidInputError, SealedError
+from holdfast.errors import CodecError, InvalidInputError, NotFoundError, SealedError
 from holdfast.sealing.blobs import PART_BYTES, SealedBlobs
 from holdfast.sealing.data_keys import DataKeys
 from holdfast.sealing.seal import Seal
+from holdfast.values.failpoints import failpoint
 from tests.sealing.conftest import RING, Place
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -93,11 +94,27 @@ async def test_a_blob_has_the_key_of_its_owner(
 ) -> None:
     monkeypatch.setattr("holdfast.wiring.erasure.KEPT_SECONDS", 0)
     state = await place.open()
-    ref = await state.for_owner("ana").blobs.store(CANARY)
-    assert await state.blobs.resolve(ref) == CANARY
+    refs = [
+        await state.for_owner("ana").blobs.store(CANARY),
+        await state.blobs.store(CANARY, subject="ana"),
+    ]
+    bens = await state.for_owner("ana").blobs.store(CANARY, subject="ben")
+    for ref in (*refs, bens):
+        assert await state.blobs.resolve(ref) == CANARY
+
+    def die() -> None:
+        raise KeyboardInterrupt
+
+    with failpoint("erase.after_shred", die), pytest.raises(KeyboardInterrupt):
+        await state.erase(subject="ana")
+    for ref in refs:
+        with pytest.raises(SealedError, match="destroyed"):
+            await state.blobs.resolve(ref)
     await state.erase(subject="ana")
-    with pytest.raises(SealedError, match="destroyed"):
-        await state.blobs.resolve(ref)
+    for ref in refs:
+        with pytest.raises(NotFoundError):
+            await state.blobs.resolve(ref)
+    assert await state.blobs.resolve(bens) == CANARY
 
 
 async def test_bytes_that_were_changed_moved_or_cut_off_are_refused() -> None:

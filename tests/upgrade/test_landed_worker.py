@@ -25,6 +25,10 @@ WHERE c.relnamespace = 'holdfast'::regnamespace AND c.relkind IN ('r', 'p', 'v')
 """
 
 
+BY_NAME = {"blob.open", "blob_index.take_expired"}
+"""``SELECT b.*, …``: rows are read by the names of columns, and new ones may be in between."""
+
+
 def statements() -> dict[str, str]:
     """What processes of the landed version send, by name."""
     parts = HEAD.split(STATEMENTS.read_text(encoding="utf-8"))
@@ -51,6 +55,8 @@ async def test_its_statements_take_and_return_the_same_after_the_migration() -> 
             except Exception as error:  # noqa: BLE001 - all of them, at once
                 wrong.append(f"{name}: {error}")
                 continue
+            if name in BY_NAME:
+                columns = [one for one in columns if one in before[name][1]]
             # A column more is not read.
             if given != before[name][0] or columns[: len(before[name][1])] != before[name][1]:
                 wrong.append(f"{name}: {before[name]} is now {(given, columns)}")

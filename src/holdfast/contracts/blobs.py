@@ -27,6 +27,7 @@ from holdfast.values.checks import (
     check_id,
     check_optional_count,
     check_seconds,
+    check_unreserved,
 )
 from holdfast.values.errors import NotFoundError, NotSupportedError
 from holdfast.values.ids import new_ref
@@ -102,6 +103,8 @@ class Blobs(BlobStore, Protocol):
     - data that is neither bytes nor text is refused
     - a content type that is empty, long or holds control characters is refused
     - stat returns size, type, digest, times and pin
+    - a blob has the subject that it was stored with
+    - a subject that is not an id is refused and nothing is stored
     - a ref is short, opaque and new each time
     - the same bytes twice are two blobs with their own lifetimes
     - resolve of an unknown ref is a not found error
@@ -155,11 +158,13 @@ class Blobs(BlobStore, Protocol):
         content_type: str = "application/octet-stream",
         pinned: bool = False,
         ttl_seconds: float | None = None,
+        subject: str | None = None,
     ) -> str:
         """Store bytes, or text as UTF-8. Returns the ref to read them with.
 
         ``pinned`` keeps the blob until it is unpinned or deleted, from the start; ``ttl_seconds``
-        replaces the default lifetime. ::
+        replaces the default lifetime. ``subject`` is the id of the person whom the content is about
+        or from, which ``state.erase(subject=)`` deletes; without it, the owner of the view. ::
 
             ref = await blobs.store(pdf, content_type="application/pdf", pinned=True)
         """
@@ -209,6 +214,7 @@ class Blobs(BlobStore, Protocol):
         content_type: str = "application/octet-stream",
         pinned: bool = False,
         ttl_seconds: float | None = None,
+        subject: str | None = None,
     ) -> str:
         """Store bytes that come in chunks, all or none.
 
@@ -251,11 +257,12 @@ class StoredBlobs(Front, Blobs):
         content_type: str = "application/octet-stream",
         pinned: bool = False,
         ttl_seconds: float | None = None,
+        subject: str | None = None,
     ) -> str:
         """Store bytes, or text as UTF-8."""
         ref, given = new_ref(), check_data(data)
         kept_as = self._kept_as(content_type, pinned=pinned, ttl_seconds=ttl_seconds)
-        await self._storage.store(ref, given, *kept_as)
+        await self._of(subject).store(ref, given, *kept_as)
         return ref
 
     async def resolve(self, ref: str) -> bytes:
@@ -307,12 +314,14 @@ class StoredBlobs(Front, Blobs):
         content_type: str = "application/octet-stream",
         pinned: bool = False,
         ttl_seconds: float | None = None,
+        subject: str | None = None,
     ) -> str:
         """Store bytes that come in chunks."""
         ref = new_ref()
         kept_as = self._kept_as(content_type, pinned=pinned, ttl_seconds=ttl_seconds)
+        storage = self._of(subject)
         async with aclosing(_checked(chunks)) as checked:
-            await self._storage.store_stream(ref, checked, *kept_as)
+            await storage.store_stream(ref, checked, *kept_as)
         return ref
 
     async def sweep(self) -> int:
@@ -322,7 +331,14 @@ class StoredBlobs(Front, Blobs):
 
     def _use_scope(self, scope: OwnerScope) -> None:
         super()._use_scope(scope)
-        self._storage = self._storage.for_owner(scope.owner)
+        self._storage = self._storage.for_subject(scope.owner)
+
+    def _of(self, subject: str | None) -> BlobStorage:
+        """Return what stores blobs of a subject; without one, of the owner of the view."""
+        if subject is None:
+            return self._storage
+        named = check_unreserved("subject", check_id("subject", subject))
+        return self._storage.for_subject(named)
 
     def _refuse_owner(self, name: str) -> None:
         if self._scope.owner:

@@ -11,8 +11,9 @@ import dataclasses
 import os
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
+from copy import copy
 from hashlib import blake2b, sha256
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from holdfast.sealing.cipher import Place, bound_to
 from holdfast.sealing.data_keys import OpenKey
@@ -38,21 +39,23 @@ _DIGEST_NONCE = b"\xff" * _NONCE_BYTES
 
 
 class SealedBlobs(BlobStorage):
-    """``BlobStorage`` in front of an engine's. Blobs are sealed with the key of the owner.
+    """``BlobStorage`` in front of an engine's. Blobs are sealed with the key of their subject.
 
     A ref is read with the key that it was sealed with, as nobody can guess it.  ::
 
-        blobs = SealedBlobs(PostgresBlobs(engine), sealing, "ana")
+        blobs = SealedBlobs(PostgresBlobs(engine), sealing).for_subject("ana")
     """
 
-    def __init__(self, inner: BlobStorage, seal: Seal, owner: str = "") -> None:
+    def __init__(self, inner: BlobStorage, seal: Seal) -> None:
         self._inner = inner
         self._seal = seal
-        self._owner = owner
+        self._subject = ""
 
-    def for_owner(self, owner: str) -> SealedBlobs:
-        """Return the same blobs; new ones are sealed with the key of an owner."""
-        return SealedBlobs(self._inner, self._seal, owner)
+    def for_subject(self, subject: str) -> Self:
+        """Return the same blobs; new ones are sealed with the key of a subject."""
+        other = copy(self)
+        vars(other).update(_inner=self._inner.for_subject(subject), _subject=subject)
+        return other
 
     async def store(
         self, ref: str, data: bytes, content_type: str, ttl_seconds: float | None
@@ -132,7 +135,7 @@ class SealedBlobs(BlobStorage):
 
     async def _new(self, ref: str, content_type: str, digest: str) -> tuple[_Box | None, str]:
         self._seal.check("content_type", content_type)
-        sealer = await self._seal.sealer(self._owner)
+        sealer = await self._seal.sealer(self._subject)
         if sealer is None:
             return None, content_type
         salt = os.urandom(_SALT_BYTES)

@@ -20,6 +20,7 @@ class BlobFacts(NamedTuple):
     size_bytes: int
     content_type: str
     sha256: str
+    subject: str = ""
 
 
 class BlobIndexStorage(Protocol):

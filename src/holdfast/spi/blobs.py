@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from abc import abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 from holdfast.values.blobs import BlobInfo
 
@@ -67,9 +67,9 @@ class BlobStorage(Protocol):
     async def sweep(self) -> int:
         """Delete expired blobs, and return how many there were."""
 
-    def for_owner(self, owner: str) -> BlobStorage:  # noqa: ARG002 - blobs are of a tenant
-        """Return what stores the blobs of an owner; an engine does not divide them by owner."""
-        return self
+    @abstractmethod
+    def for_subject(self, subject: str) -> Self:
+        """Return the same blobs, of which new ones get this subject; empty for none."""
 
 
 def end_of(info: BlobInfo, offset: int, length: int | None) -> int:

@@ -72,7 +72,7 @@ async def _fill_stores(store: Callable[..., Any], ttl_seconds: float) -> None:
     await graph.add_relationships([Relationship("ravi", "ravi", "knows", {}, "r2")])
     blobs = store("blobs")
     await blobs.store(b"low tide" * 300_000, content_type="text/plain")
-    await blobs.store(b"", content_type="text/plain")
+    await blobs.store(b"", content_type="text/plain", subject="ana")
     await blobs.pin(await blobs.store(b"low tide", content_type="text/plain"))
     await blobs.delete(await blobs.store(b"gone", content_type="text/plain"))
     boards = store("boards")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -97,6 +98,38 @@ async def test_stat_returns_size_type_digest_times_and_pin(harness: Harness, sto
     assert pinned.created_at == info.created_at
     typed = await store.store("x", content_type="text/plain; charset=utf-8")
     assert (await store.stat(typed)).content_type == "text/plain; charset=utf-8"
+
+
+async def test_a_blob_has_the_subject_that_it_was_stored_with(
+    harness: Harness, store: Blobs
+) -> None:
+    refs = [
+        await store.store(b"x"),
+        await store.store(b"x", subject="ana"),
+        await store.store(b"x", subject="bjørn/2", pinned=True),
+        await store.store_stream(_one(b"y" * 3_000_000), subject="ana"),
+    ]
+    await harness.reopen()
+    found = [(await harness.store("blobs").stat(ref)).subject for ref in refs]
+    assert found == ["", "ana", "bjørn/2", "ana"]
+
+
+async def _one(chunk: bytes) -> AsyncIterator[bytes]:
+    yield chunk
+
+
+async def test_a_subject_that_is_not_an_id_is_refused_and_nothing_is_stored(
+    harness: Harness, store: Blobs
+) -> None:
+    before = await harness.raw("blobs")
+    wrong: Any
+    for wrong in ("", 7, "a\0b", "x" * 10_000, "holdfast.index"):
+        with pytest.raises(InvalidInputError) as raised:
+            await store.store(b"x", subject=wrong)
+        assert raised.value.field == "subject"
+        with pytest.raises(InvalidInputError):
+            await store.store_stream(_one(b"x"), subject=wrong)
+    assert await harness.raw("blobs") == before
 
 
 async def test_a_ref_is_short_opaque_and_new_each_time(store: Blobs) -> None:

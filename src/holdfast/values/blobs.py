@@ -44,3 +44,5 @@ class BlobInfo:
     """When the blob expires; ``None`` while it is pinned."""
 
     pinned: bool
+    subject: str = ""
+    """Whom the content is about or from: ``erase(subject=)`` deletes it. Empty for nobody."""

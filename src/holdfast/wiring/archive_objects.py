@@ -79,7 +79,8 @@ class ObjectsArchive(ArchiveStorage):
     async def load_blob(self, record: BlobRecord, chunks: AsyncIterator[bytes]) -> None:
         """Upload the bytes, put the ref, then give it its times; each step once."""
         if await self._blobs.stat(record.ref) is None:
-            await self._blobs.store_stream(record.ref, chunks, record.content_type, None)
+            blobs = self._blobs.for_subject(record.subject)
+            await blobs.store_stream(record.ref, chunks, record.content_type, None)
         await self._index.date_blob(record)
 
     async def begin_import(self, archive: str) -> frozenset[str] | None:

@@ -136,6 +136,7 @@ class BlockingStoredBlobs:
         content_type: str = ...,
         pinned: bool = ...,
         ttl_seconds: float | None = ...,
+        subject: str | None = ...,
     ) -> str: ...
     def store_stream(
         self,
@@ -144,6 +145,7 @@ class BlockingStoredBlobs:
         content_type: str = ...,
         pinned: bool = ...,
         ttl_seconds: float | None = ...,
+        subject: str | None = ...,
     ) -> str: ...
     def sweep(self) -> int: ...
     def unpin(self, ref: str) -> None: ...

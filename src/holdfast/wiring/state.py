@@ -299,9 +299,9 @@ class State:
         """Delete all data of one scope in every store, and return the report with a receipt.
 
         The scope is one of these. ``tenant``: everything; repeat the tenant's name. ``subject``: an
-        owner, with tasks, sessions, memory and API keys. ``agent``: its events, facts, boards and
-        tasks. ``session``: log, state, tasks, boards and checkpoints under its id. An agent or a
-        session of an owner is named together with ``subject``.
+        owner, with tasks, sessions, memory, API keys, and blobs that have this subject. ``agent``:
+        its events, facts, boards and tasks. ``session``: log, state, tasks, boards and checkpoints
+        under its id. An agent or a session of an owner is named together with ``subject``.
 
         ``dry_run`` only counts. If the process dies, the same call goes on. ``progress`` is called
         with a store and how many of its records were deleted. ::
@@ -317,7 +317,7 @@ class State:
         eraser = eraser_of(self._connections, self._open, self._tenant)
         if dry_run:
             return ErasureReport(await eraser.count(scope))
-        if scope.kind == "tenant" and self._open.blobs is not None:
+        if scope.kind in ("tenant", "subject") and self._open.blobs is not None:
             # No store lists expired blobs, but their bytes are still there.
             await self._open.blobs.sweep()
         return await eraser.erase(scope, progress)

@@ -103,7 +103,7 @@ def dump_blobs(engine: InMemory, tenant: str, at: datetime) -> Iterator[of.BlobR
         if row.taken_at is None and (info.expires_at is None or info.expires_at > at):
             yield of.BlobRecord(
                 *(ref, info.size_bytes, info.content_type, info.sha256),
-                *(info.created_at, info.expires_at),
+                *(info.created_at, info.expires_at, info.subject),
             )
 
 
@@ -123,8 +123,9 @@ def load_blob(engine: InMemory, tenant: str, one: of.BlobRecord, data: bytes) ->
         created_at=one.created_at,
         expires_at=one.expires_at,
         pinned=one.expires_at is None,
+        subject=one.subject,
     )
-    facts = BlobFacts(one.ref, one.size_bytes, one.content_type, one.sha256)
+    facts = BlobFacts(one.ref, one.size_bytes, one.content_type, one.sha256, one.subject)
     engine.table(tenant, BlobBytes).objects[one.ref] = data
     index.rows[one.ref] = _Blob(facts, IndexedBlob(one.ref, one.ref, info))
     index.refs[one.ref] = one.ref

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import AsyncGenerator, AsyncIterator
+from copy import copy
 from dataclasses import dataclass, field
+from typing import Self
 
 from holdfast.engines.inmemory.blob_index import InMemoryBlobIndex
 from holdfast.engines.inmemory.engine import InMemory
@@ -37,12 +39,20 @@ class InMemoryBlobs(BlobStorage):
     def __init__(self, engine: InMemory, *, tenant: str = "default") -> None:
         self._index = InMemoryBlobIndex(engine, tenant=tenant)
         self._objects = engine.table(tenant, BlobBytes).objects
+        self._subject = ""
+
+    def for_subject(self, subject: str) -> Self:
+        """Return the same blobs; new ones get this subject."""
+        other = copy(self)
+        vars(other).update(_subject=subject)
+        return other
 
     async def store(
         self, ref: str, data: bytes, content_type: str, ttl_seconds: float | None
     ) -> None:
         """Store bytes."""
-        facts = BlobFacts(ref, len(data), content_type, hashlib.sha256(data).hexdigest())
+        digest = hashlib.sha256(data).hexdigest()
+        facts = BlobFacts(ref, len(data), content_type, digest, self._subject)
         await self._index.put(ref, facts, ttl_seconds)
         self._objects[ref] = data
 

@@ -45,6 +45,7 @@ class InMemoryBlobIndex(BlobIndexStorage):
             created_at=now,
             expires_at=None if ttl_seconds is None else now + timedelta(seconds=ttl_seconds),
             pinned=ttl_seconds is None,
+            subject=facts.subject,
         )
         if facts.object_key in self._data.condemned:
             raise condemned(facts.object_key)

@@ -203,7 +203,11 @@ def _items(engine: InMemory, tenant: str, scope: ErasureScope) -> list[Key]:
 
 def _blobs(engine: InMemory, tenant: str, scope: ErasureScope) -> list[Key]:
     index = InMemoryBlobIndex(engine, tenant=tenant)
-    return [(one,) for one in index._data.rows if scope.kind == "tenant" and index._live(one)]
+    return [
+        (ref,)
+        for ref, row in index._data.rows.items()
+        if scope.has_owner(row.facts.subject) and index._live(ref)
+    ]
 
 
 def _facts(engine: InMemory, tenant: str, scope: ErasureScope) -> list[Key]:

@@ -6,9 +6,10 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
+from copy import copy
 from datetime import timedelta
 from itertools import islice
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from holdfast.engines.objects.engine import Found, Objects
 from holdfast.engines.objects.paths import Paths, part_bytes
@@ -48,6 +49,13 @@ class ObjectBlobs(BlobStorage):
         self._tenant = tenant
         self._paths = Paths(tenant)
         self._named = self._paths.name is None
+        self._subject = ""
+
+    def for_subject(self, subject: str) -> Self:
+        """Return the same blobs; new ones get this subject."""
+        other = copy(self)
+        vars(other).update(_subject=subject)
+        return other
 
     async def store(
         self, ref: str, data: bytes, content_type: str, ttl_seconds: float | None
@@ -153,7 +161,8 @@ class ObjectBlobs(BlobStorage):
         self, ref: str, upload: Upload, content_type: str, ttl_seconds: float | None
     ) -> None:
         """Put the ref. If it is unknown whether that succeeded, leave the bytes to the sweep."""
-        facts = BlobFacts(upload.key, upload.size_bytes, content_type, upload.sha256)
+        stored = (upload.key, upload.size_bytes, content_type, upload.sha256)
+        facts = BlobFacts(*stored, self._subject)
         try:
             await self._index.put(ref, facts, ttl_seconds)
         except ConflictError:

@@ -66,10 +66,11 @@ class ObjectBlobIndex(BlobIndexStorage):
         first = First(
             secrets.token_hex(8),
             ref,
-            *facts,
+            *facts[:-1],
             created_at=now,
             expires_at=now + window,
             hint=hint.name,
+            subject=facts.subject,
         )
         path = f"{self._paths.ref(ref_digest)}/0"
         for _ in range(ATTEMPTS):
@@ -298,4 +299,5 @@ def _info(first: First, *, pinned: bool) -> BlobInfo:
         first.created_at,
         None if pinned else first.expires_at,
         pinned=pinned,
+        subject=first.subject,
     )

@@ -45,11 +45,12 @@ class First(msgspec.Struct, frozen=True):
     created_at: datetime
     expires_at: datetime
     hint: str
+    subject: str = ""
 
     @property
-    def facts(self) -> tuple[str, int, str, str]:
+    def facts(self) -> tuple[str, int, str, str, str]:
         """What must be equal if the same ref is put again."""
-        return self.object_key, self.size_bytes, self.content_type, self.sha256
+        return self.object_key, self.size_bytes, self.content_type, self.sha256, self.subject
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -97,6 +98,7 @@ class RefRecord:
             first.created_at,
             self.expires_at,
             pinned=self.expires_at is None,
+            subject=first.subject,
         )
         return IndexedBlob(first.ref, first.object_key, info)
 

@@ -195,6 +195,7 @@ class PostgresArchive(ArchiveStorage):
             await connection.execute(
                 *(_LOAD["blob"], self._tenant, record.ref, record.size_bytes),
                 *(record.content_type, record.sha256, record.created_at, record.expires_at),
+                record.subject,
             )
 
     async def begin_import(self, archive: str) -> frozenset[str] | None:

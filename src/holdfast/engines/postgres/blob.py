@@ -6,7 +6,8 @@ import asyncio
 import hashlib
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AsyncExitStack
-from typing import Any
+from copy import copy
+from typing import Any, Self
 
 from holdfast.engines.postgres.blob_index import PostgresBlobIndex, info_of
 from holdfast.engines.postgres.engine import Postgres
@@ -37,6 +38,13 @@ class PostgresBlobs(BlobStorage):
         self._engine = engine
         self._tenant = tenant
         self._index = PostgresBlobIndex(engine, tenant=tenant, place="postgres")
+        self._subject = ""
+
+    def for_subject(self, subject: str) -> Self:
+        """Return the same blobs; new ones get this subject."""
+        other = copy(self)
+        vars(other).update(_subject=subject)
+        return other
 
     async def store(
         self, ref: str, data: bytes, content_type: str, ttl_seconds: float | None
@@ -119,7 +127,7 @@ class PostgresBlobs(BlobStorage):
                 digest.update(piece)
                 size += len(piece)
             facts = (size, content_type, digest.hexdigest(), ttl_seconds)
-            args = (self._tenant, ref, *facts, number, batch)
+            args = (self._tenant, ref, *facts, number, batch, self._subject)
             if connection is None:
                 await self._engine.fetch(_SQL["store"], *args, safe=True)
             else:

@@ -29,7 +29,8 @@ class PostgresBlobIndex(BlobIndexStorage):
 
     async def put(self, ref: str, facts: BlobFacts, ttl_seconds: float | None) -> BlobInfo:
         """Store a ref."""
-        return info_of(await self._on_ref(_SQL["put"], ref, *facts, ttl_seconds, safe=True))
+        *what, subject = facts
+        return info_of(await self._on_ref(_SQL["put"], ref, *what, ttl_seconds, subject, safe=True))
 
     async def get(self, ref: str) -> IndexedBlob | None:
         """Return a live blob."""
@@ -78,6 +79,7 @@ def info_of(row: Any) -> BlobInfo:
         row["created_at"],
         row["expires_at"],
         pinned=row["expires_at"] is None,
+        subject=row["subject"],
     )
 
 

@@ -98,11 +98,13 @@ CREATE TABLE holdfast.blob_index (
     created_at timestamp with time zone,
     expires_at timestamp with time zone,
     taken_at timestamp with time zone,
+    subject text COLLATE "C" NOT NULL DEFAULT ''::text,
     PRIMARY KEY (tenant, place, object_key),
     UNIQUE (tenant, place, ref)
 );
 
 CREATE INDEX blob_index_by_expiry ON holdfast.blob_index USING btree (tenant, place, expires_at) WHERE ((expires_at IS NOT NULL) AND (taken_at IS NULL));
+CREATE INDEX blob_index_by_subject ON holdfast.blob_index USING btree (tenant, subject) WHERE (subject <> ''::text);
 CREATE INDEX blob_index_by_taking ON holdfast.blob_index USING btree (tenant, place, taken_at) WHERE (taken_at IS NOT NULL);
 CREATE INDEX blob_index_to_purge ON holdfast.blob_index USING btree (expires_at) WHERE ((place = 'postgres'::text) AND (expires_at IS NOT NULL));
 
@@ -1250,6 +1252,7 @@ CREATE VIEW holdfast.task_records AS
 --   purge_facts(at_most integer) RETURNS bigint
 --   purge_item_namespaces(in_limit integer) RETURNS bigint
 --   put_blob(in_tenant text, in_place text, in_ref text, in_object_key text, in_size_bytes bigint, in_content_type text, in_sha256 text, in_ttl_seconds double precision) RETURNS holdfast.blob_index
+--   put_blob_of_subject(in_tenant text, in_place text, in_ref text, in_object_key text, in_size_bytes bigint, in_content_type text, in_sha256 text, in_ttl_seconds double precision, in_subject text) RETURNS holdfast.blob_index
 --   put_checkpoint(in_tenant text, in_thread text, in_namespace text, in_id text, in_parent text, in_run text, in_kind text, in_body bytea, in_metadata_kind text, in_metadata bytea, in_labels jsonb, in_versions jsonb, in_channels text[], in_channel_versions text[], in_kinds text[], in_values bytea[], in_expected text, in_ttl_seconds double precision) RETURNS void
 --   put_checkpoint_writes(in_tenant text, in_thread text, in_namespace text, in_id text, in_tasks text[], in_indexes integer[], in_paths text[], in_channels text[], in_kinds text[], in_values bytea[]) RETURNS void
 --   put_items(in_tenant text, in_owner text, in_namespaces text[], in_keys text[], in_values text[], in_filterables text[], in_vectors text[], in_ttl_seconds double precision[], in_expected bigint[]) RETURNS bigint[]

@@ -126,6 +126,7 @@ class BlobRecord(Record, frozen=True):
     sha256: str
     created_at: datetime
     expires_at: datetime | None = None
+    subject: str = ""
 
 
 class CardRecord(Record, frozen=True):

@@ -41,6 +41,7 @@ class NaiveBlobs:
         content_type: str = "application/octet-stream",
         pinned: bool = False,
         ttl_seconds: float | None = None,
+        subject: str | None = None,
     ) -> str:
         """A new row."""
         ttl = self.ttl if ttl_seconds is None else timedelta(seconds=ttl_seconds)
@@ -51,6 +52,7 @@ class NaiveBlobs:
                 "ref": f"ref {len(self.refs)}",
                 "data": data.encode() if isinstance(data, str) else data,
                 "type": content_type,
+                "subject": subject or "",
                 "created_at": self.shared.now,
                 "expires_at": None if pinned else self.shared.now + ttl,
             }
@@ -95,6 +97,7 @@ class NaiveBlobs:
             created_at=row["created_at"],
             expires_at=row["expires_at"],
             pinned=row["expires_at"] is None,
+            subject=row["subject"],
         )
 
     async def delete(self, ref: str) -> bool:

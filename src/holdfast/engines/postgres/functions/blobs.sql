@@ -1,10 +1,10 @@
--- version: 1
+-- version: 2
 -- Blobs.
 
 -- Makes a ref to an object; the same again is the ref that is there.
-CREATE OR REPLACE FUNCTION holdfast.put_blob(
+CREATE OR REPLACE FUNCTION holdfast.put_blob_of_subject(
     in_tenant text, in_place text, in_ref text, in_object_key text, in_size_bytes bigint,
-    in_content_type text, in_sha256 text, in_ttl_seconds double precision
+    in_content_type text, in_sha256 text, in_ttl_seconds double precision, in_subject text
 ) RETURNS holdfast.blob_index
 LANGUAGE plpgsql
 AS $$
@@ -13,9 +13,10 @@ DECLARE
     stored holdfast.blob_index;
 BEGIN
     INSERT INTO holdfast.blob_index AS b (
-        tenant, place, object_key, ref, size_bytes, content_type, sha256, created_at, expires_at)
+        tenant, place, object_key, ref, size_bytes, content_type, sha256, created_at, expires_at,
+        subject)
     VALUES (in_tenant, in_place, in_object_key, in_ref, in_size_bytes, in_content_type, in_sha256,
-            moment, moment + make_interval(secs => in_ttl_seconds))
+            moment, moment + make_interval(secs => in_ttl_seconds), in_subject)
     ON CONFLICT DO NOTHING
     RETURNING b.* INTO stored;
     IF FOUND THEN
@@ -32,7 +33,7 @@ BEGIN
     SELECT b.* INTO stored FROM holdfast.blob_index b
     WHERE b.tenant = in_tenant AND b.place = in_place AND b.ref = in_ref
       AND b.object_key = in_object_key AND b.size_bytes = in_size_bytes
-      AND b.content_type = in_content_type AND b.sha256 = in_sha256
+      AND b.content_type = in_content_type AND b.sha256 = in_sha256 AND b.subject = in_subject
       AND b.taken_at IS NULL AND (b.expires_at IS NULL OR b.expires_at > moment);
     IF NOT FOUND THEN
         PERFORM holdfast.fail(
@@ -41,4 +42,16 @@ BEGIN
     END IF;
     RETURN stored;
 END
+$$;
+
+-- The same for processes of an earlier version: the blob has no subject.
+CREATE OR REPLACE FUNCTION holdfast.put_blob(
+    in_tenant text, in_place text, in_ref text, in_object_key text, in_size_bytes bigint,
+    in_content_type text, in_sha256 text, in_ttl_seconds double precision
+) RETURNS holdfast.blob_index
+LANGUAGE sql
+AS $$
+    SELECT * FROM holdfast.put_blob_of_subject(
+        in_tenant, in_place, in_ref, in_object_key, in_size_bytes, in_content_type, in_sha256,
+        in_ttl_seconds, '');
 $$;

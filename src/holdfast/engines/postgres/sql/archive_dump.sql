@@ -72,7 +72,7 @@ ORDER BY r.id;
 
 -- name: blobs
 -- Blobs that have neither expired nor been deleted.
-SELECT b.ref, b.size_bytes, b.content_type, b.sha256, b.created_at, b.expires_at
+SELECT b.ref, b.size_bytes, b.content_type, b.sha256, b.created_at, b.expires_at, b.subject
 FROM holdfast.blob_index b
 WHERE b.tenant = $1 AND b.place = /* place */ 'postgres' AND b.ref IS NOT NULL
     AND b.taken_at IS NULL

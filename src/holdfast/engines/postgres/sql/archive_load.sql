@@ -63,8 +63,9 @@ ORDER BY r.at;
 -- name: blob
 -- A blob whose bytes are there, with its own times.
 INSERT INTO holdfast.blob_index (
-    tenant, place, object_key, ref, size_bytes, content_type, sha256, created_at, expires_at)
-VALUES ($1, 'postgres', $2, $2, $3, $4, $5, $6, $7)
+    tenant, place, object_key, ref, size_bytes, content_type, sha256, created_at, expires_at,
+    subject)
+VALUES ($1, 'postgres', $2, $2, $3, $4, $5, $6, $7, $8)
 ON CONFLICT DO NOTHING;
 
 -- name: date_blob

@@ -2,8 +2,9 @@
 -- Make a blob of the chunks that are there and the last ones; the same again changes nothing.
 WITH blob AS (
     INSERT INTO holdfast.blob_index (
-        tenant, place, object_key, ref, size_bytes, content_type, sha256, created_at, expires_at)
-    SELECT $1, 'postgres', $2, $2, $3, $4, $5, clock.now, clock.now + make_interval(secs => $6)
+        tenant, place, object_key, ref, size_bytes, content_type, sha256, created_at, expires_at,
+        subject)
+    SELECT $1, 'postgres', $2, $2, $3, $4, $5, clock.now, clock.now + make_interval(secs => $6), $9
     FROM (SELECT holdfast.now() AS now) clock
     ON CONFLICT DO NOTHING
 )

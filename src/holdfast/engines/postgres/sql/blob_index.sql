@@ -1,6 +1,6 @@
 -- name: put
 -- Make a ref to bytes that are uploaded.
-SELECT * FROM holdfast.put_blob($1, $2, $3, $4, $5, $6, $7, $8);
+SELECT * FROM holdfast.put_blob_of_subject($1, $2, $3, $4, $5, $6, $7, $8, $9);
 
 -- name: get
 -- A live blob.

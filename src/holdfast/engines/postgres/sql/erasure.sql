@@ -89,7 +89,8 @@ LIMIT $4::bigint;
 
 -- name: blobs
 SELECT ARRAY[b.ref] AS key, 1 AS records FROM holdfast.blob_index b
-WHERE b.tenant = $1 AND $2 = 'tenant' AND $3 = $1 AND b.ref IS NOT NULL AND b.taken_at IS NULL
+WHERE b.tenant = $1 AND ($2 = 'tenant' AND $3 = $1 OR $2 = 'subject' AND b.subject = $3 AND b.subject <> '')
+    AND b.ref IS NOT NULL AND b.taken_at IS NULL
     AND (b.expires_at IS NULL OR b.expires_at > holdfast.now())
 LIMIT $4::bigint;
 
