@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 from holdfast.contracts.blobs import StoredBlobs
 from holdfast.engines.inmemory.blob import InMemoryBlobs
@@ -155,3 +155,11 @@ class OneLifetimeForAll(InMemoryBlobs):
     ) -> None:
         usual = None if ttl_seconds is None else 86_400.0
         await super().store(ref, data, content_type, usual)
+
+
+@mutant("blobs", "test_a_blob_has_the_subject_that_it_was_stored_with")
+class SubjectIsForgotten(InMemoryBlobs):
+    """A blob is nobody's, whoever is named, so that no erasure finds it."""
+
+    def for_subject(self, _: str) -> Self:
+        return self

@@ -297,6 +297,21 @@ async def test_rows_of_tasks_that_were_moved_by_hand_do_not_open() -> None:
             await ledger.get(hers.id, owner="ana")
 
 
+async def test_a_process_without_keys_can_erase_what_is_sealed(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.wiring.erasure.KEPT_SECONDS", 0)
+    state = await place.open()
+    await fill(state, "ana")
+    await state.for_owner("ana").blobs.store(CANARY)
+    plain = await place.open(None)
+    report = await plain.erase(subject="ana")
+    assert report.counts == {"blobs": 1, "schedules": 1, "tasks": 3}
+    assert report.receipt is not None
+    assert len(report.receipt["data_keys"]) == 1
+    assert (await state.tasks.list(owner="ana")).tasks == []
+
+
 async def test_text_is_not_searched_and_bytes_are_bounded_as_they_are_stored(
     place: Place,
 ) -> None:
@@ -333,6 +348,14 @@ async def test_nobody_can_store_what_looks_sealed(place: Place) -> None:
             await ledger.record_step(claimed.lease, StepKey("s"), forged)
         with pytest.raises(InvalidInputError, match="reserved"):
             await ledger.append_artifact(claimed.lease, "a1", [TextBlock(text)])
+        with pytest.raises(InvalidInputError, match="reserved"):
+            await ledger.transition(
+                claimed.lease,
+                "input-required",
+                message=_said("q?"),
+                ask=StepKey("q", kind="ask"),
+                schema={"type": "object", "properties": {"holdfast.sealed": {"type": "string"}}},
+            )
         # The text of an error is never refused: the task must be able to fail.
         note = f"ValueError: {text}"
         failed = await ledger.transition(claimed.lease, "failed", note=note)

@@ -37,6 +37,7 @@ class SealedLeases(SealedCalls, LeaseStorage):
         """End or suspend the work."""
         check_message(outcome.message)
         check_unsealed("result", outcome.result or "")
+        check_unsealed("schema", outcome.form or "")
 
         async def transition(*, as_before: bool) -> TaskSnapshot:
             sealer = await self._sealer(lease.task_id, as_before=as_before)
