@@ -133,6 +133,12 @@ def names_of_artifacts_are_stored_plain() -> None:
     _put(sealer.TaskSealer, "chunk", chunk)
 
 
+@seal_mutant(f"{_TASKS}test_digests_of_appended_content_are_no_names_of_steps{_MEMORY}")
+def names_of_appends_are_stored_plain() -> None:
+    """The digest of an appended message, which has no key, is the name of a step."""
+    _put(sealer, "HISTORY", "")
+
+
 @seal_mutant(f"{_TASKS}test_everything_of_a_task_has_the_key_of_its_owner{_MEMORY}")
 def a_task_that_was_not_seen_is_nobodys() -> None:
     """A worker that does not know the owner of a task seals with the key of nobody."""

@@ -42,6 +42,7 @@ async def work(task):
     await task.artifact("out.txt", task.message.text + "\\n", append=True)
     await task.state.update({"of": task.message.text})
     await task.memory.record("decision", {"use": task.message.text})
+    await task.history.append(holdfast.ChatMessage.assistant(task.message.text))
     pathlib.Path(f"begun{task.fence}").touch()
     if task.fence == 1:
         await asyncio.sleep(3600)
@@ -108,6 +109,11 @@ async def test_a_sealed_worker_is_killed_and_another_takes_over(tmp_path: Path) 
             assert result == {"answer": "this", "pages": CANARY * 20_000}
             [artifact] = done.artifacts
             assert artifact.parts == [TextBlock(f"{CANARY}\n")]
+            said = await state.for_owner("ana").history.get_messages(
+                "writer", session_id=task.context_id
+            )
+            # What the first worker appended is there once.
+            assert [one.text for one in said if one.role == "assistant"].count(CANARY) == 1
             raw = await rows_of(url)
             assert task.id in raw
             assert CANARY not in raw

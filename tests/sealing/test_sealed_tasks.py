@@ -16,6 +16,8 @@ from holdfast.engines.key_providers.key_ring import KeyRing
 from holdfast.errors import ConflictError, InvalidInputError, NotSupportedError, SealedError
 from holdfast.sealing.data_keys import INDEX
 from holdfast.spi import StepKey
+from holdfast.values.tasks.events import StepRecord
+from holdfast.values.tasks.records import content_digest
 from tests.engines.postgres_database import connected, migrated_database
 from tests.sealing.conftest import RING, Place
 
@@ -295,6 +297,26 @@ async def test_rows_of_tasks_that_were_moved_by_hand_do_not_open() -> None:
         await move(hers.id, 4, hers.id, 5)
         with pytest.raises(SealedError, match="another record"):
             await ledger.get(hers.id, owner="ana")
+
+
+async def test_digests_of_appended_content_are_no_names_of_steps(place: Place) -> None:
+    state, other = await place.open(), await place.open()
+    task = await state.tasks.submit("writer", _said(), owner="ana")
+    [claimed] = await state.tasks.claim("w1")
+    name = content_digest(["", CANARY])
+    keys = [StepKey(name, at, kind="history") for at in (1, 2)]
+    for ledger in (state.tasks, other.tasks):
+        for key in keys:
+            kept = await ledger.record_step(claimed.lease, key, [CANARY])
+            assert (kept.key, kept.result) == (key, [CANARY])
+    assert [one.key for one in await other.tasks.steps(task.id)] == keys
+    forked = await other.tasks.fork(task.id, 5, owner="ana")
+    assert [one.key for one in await other.tasks.steps(forked.id)] == keys
+    bodies = [one.body for one in await other.tasks.events(task.id, owner="ana")]
+    assert [one.key for one in bodies if isinstance(one, StepRecord)] == keys
+    raw = await place.dump()
+    assert name not in raw
+    assert CANARY not in raw
 
 
 async def test_a_process_without_keys_can_erase_what_is_sealed(

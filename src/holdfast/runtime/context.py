@@ -14,7 +14,7 @@ from holdfast.contracts.working_memory import WorkingMemory
 from holdfast.runtime.cleanup import Cleanup
 from holdfast.runtime.content import to_blocks, to_message
 from holdfast.runtime.inbox import TaskInbox
-from holdfast.runtime.journal import HISTORY, Journal
+from holdfast.runtime.journal import Journal
 from holdfast.runtime.outcome import Reply
 from holdfast.runtime.running_task import RunningTask
 from holdfast.runtime.session import TaskHistory
@@ -26,7 +26,7 @@ from holdfast.values.content import ChatMessage, ContentBlock
 from holdfast.values.errors import ConfigError
 from holdfast.values.lifecycle import TaskState
 from holdfast.values.owners import MemoryScope, owned_id
-from holdfast.values.tasks.events import ArtifactChunk
+from holdfast.values.tasks.events import HISTORY, ArtifactChunk
 from holdfast.values.tasks.records import TaskRecord, content_digest
 
 T = TypeVar("T")

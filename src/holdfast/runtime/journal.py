@@ -8,11 +8,8 @@ from typing import Any
 
 from holdfast.values.codec import plain
 from holdfast.values.errors import ConflictError, InvalidInputError
-from holdfast.values.tasks.events import TRY, StepKey, StepRecord
+from holdfast.values.tasks.events import HISTORY, TRY, StepKey, StepRecord
 from holdfast.values.tasks.records import content_digest
-
-HISTORY = "history"
-"""The kind of a step that is an append to the transcript."""
 
 MAX_SHOWN = 20
 """How many steps of each sequence an error shows."""

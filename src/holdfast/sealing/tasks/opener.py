@@ -15,6 +15,7 @@ from holdfast.sealing.tasks.sealer import (
     ERROR,
     FIRST,
     METADATA,
+    NAMED,
     NOTE,
     RESULT,
     chunk_place,
@@ -50,7 +51,7 @@ from holdfast.values.sealed import (
     part_piece,
     text_piece,
 )
-from holdfast.values.tasks.events import TaskRequest, Transition
+from holdfast.values.tasks.events import StepKey, TaskRequest, Transition
 
 
 async def opener_of(seal: Seal, pieces: Iterable[str]) -> Opener | None:
@@ -130,6 +131,10 @@ class TaskOpener:
             if is_sealed(value):
                 place = ANSWERED if ANSWER in value else step_place(step.key)
                 result = self._open(place, piece)
+                if NAMED in value:
+                    name, result = decode_json(result)
+                    key = StepKey(name, step.key.occurrence, step.key.kind)
+                    step = dataclasses.replace(step, key=key)
             else:
                 place = inbox_place(value["id"])
                 inside = self.opener.json(self.owner, place, value["message"])

@@ -19,10 +19,13 @@ from holdfast.spi.tasks.stored import StoredChunk, StoredFeedback, StoredMessage
 from holdfast.spi.tasks.workers import Outcome, StepDraft
 from holdfast.values.codec import decode_json, encode_json
 from holdfast.values.sealed import SEALED, SEALED_TEXT, check_parts, check_unsealed
-from holdfast.values.tasks.events import StepKey
+from holdfast.values.tasks.events import HISTORY, StepKey
 
 FIRST = "first"
 """The mark of the message that a task begins with: a retry copies it under another id."""
+
+NAMED = "named"
+"""The mark of a step whose name is sealed with its result."""
 
 ANSWER = "answer"
 """The mark of a step that is the answer to a question."""
@@ -78,9 +81,19 @@ class TaskSealer:
         return self.sealer.text(NOTE, note)
 
     def step(self, step: StepDraft) -> StepDraft:
-        """Seal a step with the digest of its arguments."""
-        return self.step_digest(step)._replace(
-            result=self.sealer.json(step_place(step.key), step.result)
+        """Seal a step with the digest of its arguments.
+
+        The name of an append to a transcript is a digest of the content: it is sealed with the
+        result, and a keyed digest takes its place.
+        """
+        key = step.key
+        if key.kind != HISTORY:
+            sealed = self.sealer.json(step_place(key), step.result)
+            return self.step_digest(step)._replace(result=sealed)
+        other = StepKey(self.blind.digest("name", key.name), key.occurrence, key.kind)
+        content = encode_json([key.name, step.result])
+        return self.step_digest(step._replace(key=other))._replace(
+            key=other, result=self.sealer.json(step_place(other), content, {NAMED: True})
         )
 
     def step_digest(self, step: StepDraft) -> StepDraft:

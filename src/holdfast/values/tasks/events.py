@@ -14,6 +14,9 @@ from holdfast.values.lifecycle import Actor, TaskState
 TRY = "try"
 """The kind of a step that stores a failed try of another step."""
 
+HISTORY = "history"
+"""The kind of a step that stores the ids of messages in a transcript; its name is their digest."""
+
 EventKind: TypeAlias = Literal["transition", "request", "message", "step", "artifact"]
 
 
