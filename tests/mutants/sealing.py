@@ -17,6 +17,7 @@ from holdfast.sealing.tasks import calls, opener, sealer
 
 _STATE = "tests/sealing/test_sealed_state.py::"
 _TASKS = "tests/sealing/test_sealed_tasks.py::"
+_TASK_KEYS = "tests/sealing/test_sealed_task_keys.py::"
 _BLOBS = "tests/sealing/test_sealed_blobs.py::"
 _KEYS = "tests/sealing/test_data_keys.py::"
 _MEMORY = "[inmemory]"
@@ -57,7 +58,7 @@ def _put(owner: Any, name: str, value: Any) -> None:
 
 @seal_mutant(
     f"{_KEYS}test_a_sealed_value_opens_at_its_place_only",
-    f"{_TASKS}test_rows_of_tasks_that_were_moved_by_hand_do_not_open",
+    f"{_TASK_KEYS}test_rows_of_tasks_that_were_moved_by_hand_do_not_open",
 )
 def associated_data_is_ignored() -> None:
     """A sealed value opens at any place."""
@@ -73,7 +74,7 @@ def associated_data_is_ignored() -> None:
 @seal_mutant(
     f"{_STATE}test_owners_and_tenants_have_keys_of_their_own{_MEMORY}",
     f"{_BLOBS}test_a_blob_has_the_key_of_its_owner{_MEMORY}",
-    f"{_TASKS}test_everything_of_a_task_has_the_key_of_its_owner{_MEMORY}",
+    f"{_TASK_KEYS}test_everything_of_a_task_has_the_key_of_its_owner{_MEMORY}",
 )
 def owners_share_a_key() -> None:
     """Everything but the index is sealed with the key of nobody."""
@@ -87,7 +88,7 @@ def owners_share_a_key() -> None:
 
 @seal_mutant(
     f"{_KEYS}test_a_row_that_was_moved_by_hand_does_not_open",
-    f"{_TASKS}test_rows_of_tasks_that_were_moved_by_hand_do_not_open",
+    f"{_TASK_KEYS}test_rows_of_tasks_that_were_moved_by_hand_do_not_open",
 )
 def keys_of_other_owners_open() -> None:
     """The key of a value may be that of any owner."""
@@ -139,7 +140,7 @@ def names_of_appends_are_stored_plain() -> None:
     _put(sealer, "HISTORY", "")
 
 
-@seal_mutant(f"{_TASKS}test_everything_of_a_task_has_the_key_of_its_owner{_MEMORY}")
+@seal_mutant(f"{_TASK_KEYS}test_everything_of_a_task_has_the_key_of_its_owner{_MEMORY}")
 def a_task_that_was_not_seen_is_nobodys() -> None:
     """A worker that does not know the owner of a task seals with the key of nobody."""
 

@@ -8,18 +8,15 @@ from typing import Any, cast
 
 import pytest
 
-import holdfast
 from holdfast import ANY_OWNER, ChatMessage, PushConfig, State, TaskState
 from holdfast.content import TextBlock
 from holdfast.contracts.schedule_runs import run_of
 from holdfast.engines.key_providers.key_ring import KeyRing
 from holdfast.errors import ConflictError, InvalidInputError, NotSupportedError, SealedError
-from holdfast.sealing.data_keys import INDEX
 from holdfast.spi import StepKey
 from holdfast.values.tasks.events import StepRecord
 from holdfast.values.tasks.records import content_digest
-from tests.engines.postgres_database import connected, migrated_database
-from tests.sealing.conftest import RING, Place
+from tests.sealing.conftest import Place
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -27,7 +24,7 @@ CANARY = "zanzibarquokka"
 PUSH = PushConfig("p1", f"https://{CANARY}.example.org", CANARY, {"scheme": "Bearer", "c": CANARY})
 
 
-def _said(text: str = CANARY, **more: Any) -> ChatMessage:
+def said(text: str = CANARY, **more: Any) -> ChatMessage:
     return ChatMessage.user(text, **more)
 
 
@@ -35,34 +32,34 @@ async def fill(state: State, owner: str = "") -> tuple[str, str]:
     """Write the canary into every content of a task and a schedule; the ids of two tasks."""
     ledger = state.tasks
     task = await ledger.submit(
-        "writer", _said(), metadata={"of": CANARY}, owner=owner, submit_key="k1", push=[PUSH]
+        "writer", said(), metadata={"of": CANARY}, owner=owner, submit_key="k1", push=[PUSH]
     )
     await ledger.send(task.id, {"go": CANARY}, topic="go", message_id="i1")
     [claimed] = await ledger.claim("w1", agents=["writer"])
     lease = claimed.lease
     await ledger.record_step(lease, StepKey("fetch"), {"page": CANARY}, digest=CANARY)
     await ledger.receive(lease, StepKey("go", kind="receive"), topic="go")
-    await ledger.append_message(lease, _said(f"said {CANARY}", id="m2"))
+    await ledger.append_message(lease, said(f"said {CANARY}", id="m2"))
     await ledger.append_artifact(
         lease, "a1", [TextBlock(CANARY)], name=CANARY, metadata={"by": CANARY}
     )
     await ledger.append_artifact(lease, "a1", [TextBlock("end")], append=True, last_chunk=True)
-    await ledger.submit_child(lease, StepKey("c", kind="child"), "child", _said())
+    await ledger.submit_child(lease, StepKey("c", kind="child"), "child", said())
     await ledger.transition(
         lease,
         "input-required",
-        message=_said(f"which {CANARY}?", id="m3"),
+        message=said(f"which {CANARY}?", id="m3"),
         note=CANARY,
         ask=StepKey("q", kind="ask"),
         options=[CANARY, "other"],
     )
-    await ledger.respond(task.id, _said(id="m4"), owner=ANY_OWNER)
+    await ledger.respond(task.id, said(id="m4"), owner=ANY_OWNER)
     [again] = await ledger.claim("w2", agents=["writer"])
-    await ledger.transition(again.lease, "completed", message=_said(id="m5"), result=[CANARY])
+    await ledger.transition(again.lease, "completed", message=said(id="m5"), result=[CANARY])
     await ledger.append_feedback(
         task.id, CANARY, metadata={"m": CANARY}, rating=5, feedback_id="f1"
     )
-    failed = await ledger.submit("writer", _said(), owner=owner)
+    failed = await ledger.submit("writer", said(), owner=owner)
     [last] = await ledger.claim("w2", agents=["writer"])
     await ledger.pause(failed.id, note=CANARY, owner=ANY_OWNER)
     await ledger.transition(last.lease, "failed", note=f"Error: {CANARY}")
@@ -150,33 +147,33 @@ async def test_another_process_with_the_keys_reads_the_same(place: Place) -> Non
 
 async def test_what_was_begun_unsealed_goes_on_sealed(place: Place) -> None:
     plain, sealed = await place.open(None), await place.open()
-    first = _said("begun", id="m1")
+    first = said("begun", id="m1")
     task = await plain.tasks.submit("writer", first, submit_key="k1", metadata={"a": 1})
     made = await plain.schedules.create("daily", "0 9 * * *", agent="writer", message="go")
     [claimed] = await plain.tasks.claim("w1", lease_seconds=60)
     await plain.tasks.record_step(claimed.lease, StepKey("fetch"), 1, digest="d1")
-    await plain.tasks.append_message(claimed.lease, _said("plain", id="m2"))
+    await plain.tasks.append_message(claimed.lease, said("plain", id="m2"))
     # Retries of what is stored have no further effect; other content is a conflict.
     ledger, lease = sealed.tasks, claimed.lease
     same = await ledger.submit("writer", first, submit_key="k1", metadata={"a": 1})
     assert same.id == task.id
     with pytest.raises(ConflictError, match="k1"):
-        await ledger.submit("writer", _said("other"), submit_key="k1", metadata={"a": 1})
+        await ledger.submit("writer", said("other"), submit_key="k1", metadata={"a": 1})
     assert (await ledger.record_step(lease, StepKey("fetch"), 2, digest="d1")).result == 1
     with pytest.raises(ConflictError, match="arguments"):
         await ledger.record_step(lease, StepKey("fetch"), 2, digest="d2")
-    assert (await ledger.append_message(lease, _said("plain", id="m2"))).text == "plain"
+    assert (await ledger.append_message(lease, said("plain", id="m2"))).text == "plain"
     with pytest.raises(ConflictError, match="m2"):
-        await ledger.append_message(lease, _said("other", id="m2"))
+        await ledger.append_message(lease, said("other", id="m2"))
     again = await sealed.schedules.create("daily", "0 9 * * *", agent="writer", message="go")
     assert (again.message.text, again.version) == ("go", made.version)
     # What it asked unsealed is answered sealed.
     await plain.tasks.transition(
-        lease, "input-required", message=_said("q?"), ask=StepKey("q", kind="ask"), options=["yes"]
+        lease, "input-required", message=said("q?"), ask=StepKey("q", kind="ask"), options=["yes"]
     )
     with pytest.raises(InvalidInputError, match="yes"):
-        await ledger.respond(task.id, _said("no"))
-    await ledger.respond(task.id, _said("yes", id="m3"))
+        await ledger.respond(task.id, said("no"))
+    await ledger.respond(task.id, said("yes", id="m3"))
     [claimed] = await ledger.claim("w2")
     assert [one.text for one in claimed.task.messages] == ["begun", "plain", "q?", "yes"]
     await ledger.record_step(claimed.lease, StepKey("next"), CANARY)
@@ -187,12 +184,12 @@ async def test_what_was_begun_unsealed_goes_on_sealed(place: Place) -> None:
 
 async def test_retries_of_sealed_writes_have_no_further_effect(place: Place) -> None:
     state, other = await place.open(), await place.open()
-    message = _said(metadata={"a": 1, "b": 2})
+    message = said(metadata={"a": 1, "b": 2})
     turned = replace(message, id="other", metadata={"b": 2, "a": 1})
     task = await state.tasks.submit("writer", message, submit_key="k1")
     assert (await other.tasks.submit("writer", turned, submit_key="k1")).id == task.id
     with pytest.raises(ConflictError):
-        await other.tasks.submit("writer", _said("x"), submit_key="k1")
+        await other.tasks.submit("writer", said("x"), submit_key="k1")
     for one in (state, other):
         await one.tasks.send(task.id, [1], message_id="i1")
         await one.tasks.append_feedback(task.id, "good", feedback_id="f1")
@@ -203,7 +200,7 @@ async def test_retries_of_sealed_writes_have_no_further_effect(place: Place) -> 
     [claimed] = await state.tasks.claim("w1")
     for one in (state, other):
         await one.tasks.record_step(claimed.lease, StepKey("s"), 1, digest="d")
-        await one.tasks.append_message(claimed.lease, _said(id="m2"))
+        await one.tasks.append_message(claimed.lease, said(id="m2"))
     assert len(await state.tasks.steps(task.id)) == 1
     with pytest.raises(ConflictError):
         await other.tasks.record_step(claimed.lease, StepKey("s"), 1, digest="e")
@@ -219,7 +216,7 @@ async def test_copies_of_sealed_tasks_open(place: Place) -> None:
     [many] = (await ledger.list(agent="writer", owner="ana", states=["submitted"])).tasks
     forked = await ledger.fork(done, whole.version, owner="ana")
     twice = await ledger.fork(forked.id, forked.version, owner="ana")
-    other = await ledger.fork(done, 2, message=_said("other"), owner="ana")
+    other = await ledger.fork(done, 2, message=said("other"), owner="ana")
     resumed = await ledger.resume_failed(failed, owner="ana")
     retried = await ledger.retry(failed, owner="ana")
     # Another process: nothing is known of whose they are.
@@ -242,66 +239,9 @@ async def test_copies_of_sealed_tasks_open(place: Place) -> None:
     assert len(steps) >= 3
 
 
-async def test_an_owner_has_a_key_of_its_own(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfast.wiring.erasure.KEPT_SECONDS", 0)
-    state = await place.open()
-    ana = await state.tasks.submit("writer", _said(), owner="ana")
-    ben = await state.tasks.submit("writer", _said(), owner="ben")
-    before = await place.dump()
-    await state.erase(subject="ana")
-    assert await state.tasks.get(ana.id, owner=ANY_OWNER) is None
-    assert ana.id in before
-    found = await state.tasks.get(ben.id, owner="ben")
-    assert found is not None
-    assert found.messages[0].text == CANARY
-
-
-async def test_everything_of_a_task_has_the_key_of_its_owner(place: Place) -> None:
-    state = await place.open()
-    await fill(state, "ana")
-    # A process that has not claimed the task asks whose it is.
-    await state.tasks.submit("writer", _said(), owner="ana")
-    [claimed] = await state.tasks.claim("w1")
-    other = (await place.open()).tasks
-    await other.record_step(claimed.lease, StepKey("s"), CANARY)
-    await other.transition(claimed.lease, "failed", note=CANARY)
-    storage = state._connections.data_keys
-    assert storage is not None
-    subjects = {one.subject for one in await storage("default").page(0, 100)}
-    assert subjects == {"ana", INDEX}
-
-
-async def test_rows_of_tasks_that_were_moved_by_hand_do_not_open() -> None:
-    async with (
-        migrated_database() as url,
-        holdfast.open(url, seal=RING) as state,
-        connected(url) as connection,
-    ):
-        ledger = state.tasks
-        hers = await ledger.submit("writer", _said("hers"), owner="ana")
-        his = await ledger.submit("writer", _said("his"), owner="ben")
-        leases = {one.task.id: one.lease for one in await ledger.claim("w1", limit=2)}
-        for at in (1, 2):
-            await ledger.append_message(leases[hers.id], _said(f"m{at}", id=f"m{at}"))
-
-        async def move(task_id: str, seq: int, to_task: str, to_seq: int) -> None:
-            await connection.execute(
-                "UPDATE holdfast.task_events SET body = (SELECT body FROM holdfast.task_events "
-                "WHERE task_id = $1 AND seq = $2) WHERE task_id = $3 AND seq = $4",
-                *(task_id, seq, to_task, to_seq),
-            )
-
-        await move(hers.id, 2, his.id, 2)
-        with pytest.raises(SealedError, match="another owner"):
-            await ledger.get(his.id, owner="ben")
-        await move(hers.id, 4, hers.id, 5)
-        with pytest.raises(SealedError, match="another record"):
-            await ledger.get(hers.id, owner="ana")
-
-
 async def test_digests_of_appended_content_are_no_names_of_steps(place: Place) -> None:
     state, other = await place.open(), await place.open()
-    task = await state.tasks.submit("writer", _said(), owner="ana")
+    task = await state.tasks.submit("writer", said(), owner="ana")
     [claimed] = await state.tasks.claim("w1")
     name = content_digest(["", CANARY])
     keys = [StepKey(name, at, kind="history") for at in (1, 2)]
@@ -319,33 +259,18 @@ async def test_digests_of_appended_content_are_no_names_of_steps(place: Place) -
     assert CANARY not in raw
 
 
-async def test_a_process_without_keys_can_erase_what_is_sealed(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("holdfast.wiring.erasure.KEPT_SECONDS", 0)
-    state = await place.open()
-    await fill(state, "ana")
-    await state.for_owner("ana").blobs.store(CANARY)
-    plain = await place.open(None)
-    report = await plain.erase(subject="ana")
-    assert report.counts == {"blobs": 1, "schedules": 1, "tasks": 3}
-    assert report.receipt is not None
-    assert len(report.receipt["data_keys"]) == 1
-    assert (await state.tasks.list(owner="ana")).tasks == []
-
-
 async def test_text_is_not_searched_and_bytes_are_bounded_as_they_are_stored(
     place: Place,
 ) -> None:
     state = await place.open()
-    task = await state.tasks.submit("writer", _said("x" * 1000))
+    task = await state.tasks.submit("writer", said("x" * 1000))
     for call in (state.tasks.list, state.tasks.counts, state.tasks.cancel_many):
         with pytest.raises(NotSupportedError, match="text"):
             await call(text="x")
     assert await state.tasks.message_bytes(task.id) > 1000
     [claimed] = await state.tasks.claim("w1")
     for at in range(3):
-        await state.tasks.append_message(claimed.lease, _said("y" * 1000, id=f"y{at}"))
+        await state.tasks.append_message(claimed.lease, said("y" * 1000, id=f"y{at}"))
     found = await state.tasks.get(task.id, max_bytes=3500)
     assert found is not None
     assert found.truncated
@@ -357,12 +282,12 @@ async def test_nobody_can_store_what_looks_sealed(place: Place) -> None:
     for state in (await place.open(), await place.open(None)):
         ledger = state.tasks
         with pytest.raises(InvalidInputError, match="reserved"):
-            await ledger.submit("writer", _said(text))
+            await ledger.submit("writer", said(text))
         with pytest.raises(InvalidInputError, match="reserved"):
-            await ledger.submit("writer", _said(), metadata=forged)
+            await ledger.submit("writer", said(), metadata=forged)
         with pytest.raises(InvalidInputError, match="reserved"):
             await state.schedules.create("daily", "0 9 * * *", agent="writer", message=text)
-        task = await ledger.submit("writer", _said("go"))
+        task = await ledger.submit("writer", said("go"))
         with pytest.raises(InvalidInputError, match="reserved"):
             await ledger.send(task.id, forged)
         [claimed] = await ledger.claim("w1")
@@ -374,7 +299,7 @@ async def test_nobody_can_store_what_looks_sealed(place: Place) -> None:
             await ledger.transition(
                 claimed.lease,
                 "input-required",
-                message=_said("q?"),
+                message=said("q?"),
                 ask=StepKey("q", kind="ask"),
                 schema={"type": "object", "properties": {"holdfast.sealed": {"type": "string"}}},
             )
