@@ -35,8 +35,13 @@ async def _age_tasks(url: str, *ids: str) -> None:
 
 
 def _note(session: str, when: datetime | None = None) -> Event:
-    more = {} if when is None else {"occurred_at": when}
-    return Event(ANA, session, "note", {"note": "tide"}, **more)
+    return Event(
+        ANA,
+        session,
+        "note",
+        {"note": "tide"},
+        occurred_at=datetime.now(UTC) if when is None else when,
+    )
 
 
 async def _ended(state: holdfast.State, agent: str) -> str:

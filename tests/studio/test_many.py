@@ -63,8 +63,7 @@ async def test_all_that_match_of_an_owner_are_the_owners(state: State) -> None:
 
 
 async def test_chosen_facts_are_forgotten(state: State) -> None:
-    kept = [await state.long_term.save("planner", text) for text in ("one", "two", "three")]
-    ids = [one if isinstance(one, str) else one.id for one in kept]
+    ids = [await state.long_term.save("planner", text) for text in ("one", "two", "three")]
     async with Visitor(state) as visitor:
         chosen = ",".join([ids[0], "none", ids[2]])
         response = await visitor.send("/studio/facts", "forget-many", agent="planner", tasks=chosen)
