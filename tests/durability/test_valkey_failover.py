@@ -10,7 +10,10 @@ import pytest
 
 import holdfast
 from holdfast import AgentId, ChatMessage, Event, Settings, State
+from holdfast.contracts.short_term import States
 from holdfast.engines.redis import scripts
+from holdfast.engines.redis.engine import Redis
+from holdfast.engines.redis.short_term import RedisStates
 from holdfast.errors import ConfigError, ConflictError, EngineError
 from holdfast.testing.valkey_sentinel import ValkeySentinel
 from holdfast.testing.valkey_server import ValkeyServer
@@ -202,3 +205,19 @@ async def test_a_batch_over_several_slots_is_written_whole_or_not_at_all() -> No
             for reader in (state, other):
                 found = await reader.episodes.recent(ANA, session_id=session, limit=10)
                 assert [one.type for one in found] == ["single", "batch", "after"]
+
+
+async def test_states_from_before_the_hybrid_are_kept_on_a_cluster() -> None:
+    cluster = cluster_with_replicas()
+    alone = await Redis.open(cluster.url)
+    await States(RedisStates(alone)).set_state("old", {"step": 1})
+    await alone.aclose()
+    async with (
+        empty_database() as url,
+        holdfast.open(url, redis=cluster.url, settings=COMMITTED) as state,
+    ):
+        assert await state.short_term.get_state("old") == {"step": 1}
+        await state.short_term.update_state("old", {"more": 2})
+        assert await state.short_term.get_state("old") == {"step": 1, "more": 2}
+        await state.short_term.clear("old")
+        assert await state.short_term.get_state("old") == {}

@@ -2,7 +2,12 @@
 -- gets another replication id, so what has no such mark is compared with the durable store first.
 local replication = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
 local function is_stale(key)
-  return redis.call('HGET', key, 'i') ~= replication
+  local there = redis.call('HMGET', key, 'i', 'v', 'l')
+  if not there[1] and there[2] and not there[3] then
+    -- A state without a lineage was written without a durable store: it is only here.
+    return false
+  end
+  return there[1] ~= replication
 end
 local function mark_current(key)
   redis.call('HSET', key, 'i', replication)
