@@ -163,6 +163,19 @@ async def test_the_header_of_a_request_is_the_parent_of_its_task(header: str) ->
         assert request.parent is None
 
 
+async def test_a_method_that_a_client_made_up_names_no_span() -> None:
+    kept = Kept()
+    async with (
+        holdfast.open("memory:", telemetry=kept.telemetry) as state,
+        serving(example_app(), state) as service,
+        http_client(base_url=service.url, headers=MODERN, timeout=60) as http,
+    ):
+        await http.request("MADEUP", "/tasks")
+    [request] = _of(kept, "HTTP")
+    assert request.attributes["http.request.method"] == "_OTHER"
+    assert not _of(kept, "MADEUP")
+
+
 async def test_a_log_line_has_the_ids_of_its_span() -> None:
     kept, app, shown = Kept(), App("writer"), io.StringIO()
     handler = logging.StreamHandler(shown)

@@ -15,6 +15,8 @@ _Receive: TypeAlias = Callable[[], Awaitable[_Message]]
 _Send: TypeAlias = Callable[[_Message], Awaitable[None]]
 Asgi: TypeAlias = Callable[[_Message, _Receive, _Send], Awaitable[None]]
 
+METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
+
 
 def traced_http(inner: Asgi, instruments: Instruments) -> Asgi:
     """Return an ASGI app that answers each request in a span of the trace in ``traceparent``."""
@@ -23,9 +25,13 @@ def traced_http(inner: Asgi, instruments: Instruments) -> Asgi:
         if scope["type"] != "http":
             await inner(scope, receive, send)
             return
-        method = scope["method"]
+        # A client chooses the method: others than these would be names without end.
+        method = scope["method"] if scope["method"] in METHODS else "_OTHER"
         span = instruments.tracer.start_span(
-            method, remote(_header(scope)), SpanKind.SERVER, {"http.request.method": method}
+            "HTTP" if method == "_OTHER" else method,
+            remote(_header(scope)),
+            SpanKind.SERVER,
+            {"http.request.method": method},
         )
 
         async def sent(message: _Message) -> None:
