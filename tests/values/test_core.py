@@ -194,7 +194,11 @@ def _fields(message: ChatMessage) -> dict[str, Any]:
 
 
 def test_times_at_the_edge_of_the_calendar_are_refused_or_kept() -> None:
-    assert check_time("t", datetime.max.replace(tzinfo=UTC)).year == 9999
+    # Postgres has a word for the very first and last moment, and its driver takes them for it.
+    for edge in (datetime.min, datetime.max):
+        found = check_time("t", edge.replace(tzinfo=UTC))
+        assert found.year == edge.year
+        assert found.replace(tzinfo=None) != edge
     from datetime import timedelta, timezone  # noqa: PLC0415 - used here only
 
     with pytest.raises(errors.InvalidInputError):

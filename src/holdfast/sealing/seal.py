@@ -12,7 +12,7 @@ from holdfast.sealing.cipher import Box, Place, bound_to, number_of_text, seal
 from holdfast.sealing.data_keys import INDEX, DataKeys, OpenKey
 from holdfast.values.checkpoints import TypedBytes
 from holdfast.values.codec import decode_json, encode_json
-from holdfast.values.errors import NotSupportedError, SealedError
+from holdfast.values.errors import CodecError, NotSupportedError, SealedError
 from holdfast.values.sealed import SEALED, SEALED_TEXT, check_unsealed, is_sealed
 
 _BEGIN = f'{{"{SEALED}":"'
@@ -207,7 +207,12 @@ def sealed_box(text: str) -> str | None:
         return text[len(_BEGIN) : text.index('"', len(_BEGIN))]
     if SEALED not in text:
         return None
-    value = decode_json(text)
+    try:
+        # An engine that stores JSON writes it in its own order.
+        value = decode_json(text)
+    except CodecError:
+        # A text that only mentions the name.
+        return None
     return str(value[SEALED]) if is_sealed(value) else None
 
 

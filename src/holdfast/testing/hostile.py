@@ -85,6 +85,7 @@ TEXTS: tuple[HostileText, ...] = (
     _text("slash at the start", "/a"),
     _text("slash at the end", "a/"),
     _text("three parts", "a/b/c"),
+    _text("reserved name", "what is holdfast.sealed?"),
     _text("url", "http://127.0.0.1:1/x?y=z#f"),
     _text("encoded slash", "a%2Fb"),
     _text("encoded zero", "a%00b"),

@@ -10,7 +10,7 @@ import math
 import re
 import struct
 from collections.abc import Sequence, Sized
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from holdfast.values.errors import InvalidInputError
 from holdfast.values.owners import OWNED, RESERVED
@@ -169,8 +169,15 @@ def check_seconds(field: str, value: object) -> float:
     return value
 
 
+_FIRST_TIME = datetime.min.replace(tzinfo=UTC) + timedelta(microseconds=1)
+_LAST_TIME = datetime.max.replace(tzinfo=UTC) - timedelta(microseconds=1)
+# The driver of Postgres takes the first and the last moment for infinity, and returns no time.
+
+
 def check_time(field: str, value: object) -> datetime:
     """Check an aware datetime, and convert it to UTC.
+
+    The first and the last moment that Python has are moved by a microsecond.
 
     >>> check_time("since", datetime(2030, 1, 1, tzinfo=UTC)).year
     2030
@@ -180,9 +187,10 @@ def check_time(field: str, value: object) -> datetime:
     if value.tzinfo is None:
         raise InvalidInputError(field, "must have a time zone, as in datetime.now(UTC)")
     try:
-        return value.astimezone(UTC)
+        found = value.astimezone(UTC)
     except OverflowError:
         raise InvalidInputError(field, "is outside the years 1 to 9999 in UTC") from None
+    return min(max(found, _FIRST_TIME), _LAST_TIME)
 
 
 def check_dimension(field: str, vector: Sized, dimension: int) -> None:

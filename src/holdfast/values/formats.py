@@ -44,7 +44,12 @@ def clock(when: datetime) -> str:
     >>> len(clock(datetime(2030, 1, 1, tzinfo=UTC)))
     23
     """
-    return when.astimezone().isoformat(sep=" ", timespec="milliseconds")[:23]
+    try:
+        when = when.astimezone()
+    except (OverflowError, ValueError):
+        # The first and the last day that there are, in another time zone than UTC.
+        when = when.astimezone(UTC)
+    return when.isoformat(sep=" ", timespec="milliseconds")[:23]
 
 
 def short(text: str, limit: int = 60) -> str:

@@ -6,6 +6,7 @@ and bytes have the kind ``holdfast.sealed``. Callers cannot store these forms th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeGuard
@@ -21,7 +22,7 @@ SEALED_TEXT = f"{SEALED}:"
 WORDS = "words"
 """The key of the blind words of a sealed event."""
 
-_KEY = f'"{SEALED}":'
+_NAMED = re.compile(rf'"{re.escape(SEALED)}"\s*:')
 
 
 def is_sealed(value: Any) -> TypeGuard[dict[str, Any]]:
@@ -39,7 +40,7 @@ def check_unsealed(field: str, text: str) -> str:
     >>> check_unsealed("state", '{"step":1}')
     '{"step":1}'
     """
-    if _KEY in text or text.startswith(SEALED_TEXT):
+    if SEALED in text and (_NAMED.search(text) or text.startswith(SEALED_TEXT)):
         raise InvalidInputError(field, f"must not have {SEALED!r} in it: the name is reserved")
     return text
 
@@ -80,7 +81,7 @@ def object_piece(text: str) -> str:
     >>> object_piece('{"holdfast.sealed":"AQ"}')
     'holdfast.sealed:AQ'
     """
-    _, found, rest = text.partition(f'{_KEY}"')
+    _, found, rest = text.partition(f'"{SEALED}":"')
     return SEALED_TEXT + rest.partition('"')[0] if found else ""
 
 

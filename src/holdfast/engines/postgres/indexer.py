@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any, LiteralString
 
 from holdfast.engines.postgres.engine import Postgres
-from holdfast.engines.postgres.indexing import index_batch
+from holdfast.engines.postgres.indexing import UNREADABLE, index_batch
 from holdfast.engines.postgres.queries import load
 from holdfast.spi.event_indexing import EventIndexer
 
 _SQL = load("indexing")
+_log = logging.getLogger("holdfast.engines.postgres")
 AGENTS = 1000
 
 
@@ -37,10 +39,19 @@ class PostgresIndexer(EventIndexer):
             return await self._engine.fetch(sql, tenant, *args, safe=True)
 
         total = 0
-        while agents := await self._engine.fetch_across(_SQL["queue"], AGENTS, safe=True):
+        failed: set[tuple[str, str]] = set()
+        while True:
+            queue = await self._engine.fetch_across(_SQL["queue"], AGENTS, safe=True)
+            agents = [(tenant, agent) for tenant, agent in queue if (tenant, agent) not in failed]
+            if not agents:
+                return total
             for tenant, agent in agents:
-                while done := await index_batch(fetch, tenant, agent):
-                    total += done
-                    if progress is not None:
-                        progress(done)
-        return total
+                try:
+                    while done := await index_batch(fetch, tenant, agent):
+                        total += done
+                        if progress is not None:
+                            progress(done)
+                except UNREADABLE:
+                    # What one agent stored must not stop the index of all others.
+                    _log.exception("the events of an agent cannot be indexed")
+                    failed.add((tenant, agent))

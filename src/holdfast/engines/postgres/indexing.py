@@ -10,6 +10,7 @@ from typing import Any
 
 from holdfast.engines.postgres.queries import load
 from holdfast.values.codec import decode_json
+from holdfast.values.errors import CodecError
 from holdfast.values.recall_rules import LOOK_BACK, REACH, Reading, read_event
 from holdfast.values.text import tokenize
 
@@ -29,6 +30,9 @@ _BITS = 21
 _MASK = (1 << _BITS) - 1
 _MOST_BOUND = 32767
 _MAX_NAME = 200
+
+UNREADABLE = (CodecError, OverflowError, TypeError, ValueError)
+"""What an event that cannot be read raises. The events of other agents are indexed all the same."""
 
 Fetch = Callable[..., Awaitable[Sequence[Any]]]
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, LiteralString
 
 from holdfast.engines.postgres.errors import mapped
 from holdfast.engines.postgres.indexes import index_collections, index_event_vectors
-from holdfast.engines.postgres.indexing import index_batch
+from holdfast.engines.postgres.indexing import UNREADABLE, index_batch
 from holdfast.engines.postgres.queries import load
 
 _BATCH = 1000
@@ -19,6 +20,7 @@ _FREE_AFTER = 2000
 """After so many rows that merging removed, their space is freed."""
 
 _INDEXING = load("indexing")
+_log = logging.getLogger("holdfast.engines.postgres")
 _ADMIN = load("admin")
 
 
@@ -57,14 +59,24 @@ class Maintenance:
 
     async def _index_events(self) -> int:
         total = 0
-        with mapped(wrote=True):
-            while agents := await self._connection.fetch(_INDEXING["queue"], _BATCH):
-                for tenant, agent in agents:
-                    while done := await index_batch(
-                        self._connection.fetch, tenant, agent, limit=_INDEXED_AT_ONCE
-                    ):
-                        total += done
-        return total
+        failed: set[tuple[str, str]] = set()
+        while True:
+            with mapped(wrote=True):
+                queue = await self._connection.fetch(_INDEXING["queue"], _BATCH)
+            agents = [(tenant, agent) for tenant, agent in queue if (tenant, agent) not in failed]
+            if not agents:
+                return total
+            for tenant, agent in agents:
+                try:
+                    with mapped(wrote=True):
+                        while done := await index_batch(
+                            self._connection.fetch, tenant, agent, limit=_INDEXED_AT_ONCE
+                        ):
+                            total += done
+                except UNREADABLE:
+                    # What one agent stored must not stop the index of all others.
+                    _log.exception("the events of an agent cannot be indexed")
+                    failed.add((tenant, agent))
 
     async def _merge_blocks(self) -> int:
         """Merge the blocks of agents that were indexed in more than one batch since the last time.
