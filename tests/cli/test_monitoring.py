@@ -85,7 +85,9 @@ def test_a_worker_serves_its_metrics_and_its_health_to_this_machine(
         status, text = _read(f"{url}/health")
         assert (status, '"status":"ok"' in text) == (200, True)
         assert url.startswith("http://127.0.0.1:")
-        assert _read(f"{url}/metrics", Host="elsewhere.example")[0] == 421
+        # Names that no URL can have are no names of this machine either.
+        for name in ("elsewhere.example", "a{b.elsewhere.example", "a`b.example:80", "x@127.0.0.1"):
+            assert _read(f"{url}/metrics", Host=name)[0] == 421, name
         assert _read(f"{url}/tasks")[0] == 404
 
 

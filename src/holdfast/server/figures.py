@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
@@ -48,12 +49,24 @@ class Figures:
     def __init__(self, state: State, agents: Sequence[str] | None = None) -> None:
         self._state = state
         self._agents = None if agents is None else list(agents)[:AGENTS]
+        self._running: asyncio.Task[bytes] | None = None
 
     async def text(self) -> bytes:
         """Return the metrics in the Prometheus text format.
 
-        A source that does not answer is logged and shown by ``holdfast_source_up``.
+        Concurrent scrapes share one reading, so that they do not fill the pool. A source that does
+        not answer is logged and shown by ``holdfast_source_up``.
         """
+        if self._running is None:
+            self._running = asyncio.create_task(self._read())
+            self._running.add_done_callback(self._ended)
+        # A client that disconnects must not cancel the reading for the others.
+        return await asyncio.shield(self._running)
+
+    def _ended(self, _task: asyncio.Task[bytes]) -> None:
+        self._running = None
+
+    async def _read(self) -> bytes:
         sources: tuple[tuple[Source, Callable[[], Awaitable[list[Sample]]]], ...] = (
             ("queue", self._queue),
             ("index", self._index),

@@ -20,7 +20,7 @@ from holdfast.server.health import HEALTH_PATHS
 from holdfast.server.limits import KeyLimits, RequestSlot, TooManyRequestsError
 from holdfast.server.loop_shares import NOBODY, LoopShares
 from holdfast.server.metrics import Metrics
-from holdfast.server.options import LOOPBACK_NAMES, ServiceOptions, is_loopback
+from holdfast.server.options import LOOPBACK_NAMES, ServiceOptions, host_name, is_loopback
 from holdfast.values.errors import HoldfastError
 
 _log = logging.getLogger("holdfast.server")
@@ -113,9 +113,8 @@ class Gate:
         """
         if self._options.auth or not is_loopback(self._options.host):
             return
-        host = headers.get("host", "")
-        name = host.partition("]")[0] + "]" if "]" in host else host.partition(":")[0]
-        if name.lower() not in {*LOOPBACK_NAMES, self._options.host.lower()}:
+        name = host_name(headers.get("host", ""))
+        if name not in {*LOOPBACK_NAMES, self._options.host.lower()}:
             raise Refusal(421, "without API keys the service answers to this machine only")
 
     async def _caller(self, path: str, headers: Headers) -> Caller | None:

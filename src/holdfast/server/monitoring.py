@@ -16,7 +16,7 @@ from holdfast.server.caller import CALLER, Caller
 from holdfast.server.connections import HttpServer
 from holdfast.server.health import health_routes, metrics_endpoint
 from holdfast.server.metrics import Metrics
-from holdfast.server.options import LOOPBACK_NAMES, ServiceOptions, is_loopback
+from holdfast.server.options import LOOPBACK_NAMES, ServiceOptions, host_name, is_loopback
 from holdfast.server.service import listening
 from holdfast.wiring.state import State
 
@@ -93,9 +93,8 @@ def _guarded(endpoint: _Endpoint, host: str) -> _Endpoint:
     """On loopback, refuse a ``Host`` that is no name of this machine: no web page can read it."""
 
     async def guarded(request: Request) -> Response:
-        name = request.url.hostname or ""
-        own = {one.strip("[]") for one in LOOPBACK_NAMES} | {host.lower()}
-        if is_loopback(host) and name not in own:
+        name = host_name(request.headers.get("host", ""))
+        if is_loopback(host) and name not in {*LOOPBACK_NAMES, host.lower(), f"[{host.lower()}]"}:
             return PlainTextResponse("ask by the name of this machine\n", status_code=421)
         # Every client that can connect to the port may read everything: there are no keys here.
         request.scope[CALLER] = Caller("", "")

@@ -11,6 +11,18 @@ from holdfast.values.errors import ConfigError
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
+def host_name(header: str) -> str:
+    """Return the name in a ``Host`` header without its port, in lower case.
+
+    It is read as it was sent: what parses URLs may fall back to another name.
+
+    >>> host_name("LocalHost:8000"), host_name("[::1]:8000")
+    ('localhost', '[::1]')
+    """
+    host = header.lower()
+    return host.partition("]")[0] + "]" if "]" in host else host.partition(":")[0]
+
+
 @dataclass(frozen=True, slots=True)
 class ServiceOptions:
     """The options of a service.

@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfast.server.limits import KeyLimits, TooManyRequestsError
 from holdfast.server.loop_shares import NOBODY, LoopShares, Share
+from holdfast.server.options import host_name
 from holdfast.studio.access import SESSION_SECONDS, Access, Session
 from holdfast.studio.pages import render
 from holdfast.values.errors import HoldfastError, InvalidInputError, NotFoundError
@@ -125,7 +126,10 @@ class Guard:
             held.enter_context(self._limits.request(session.key_id))
 
     async def _answer(self, request: Request, *, fixed: bool) -> ASGIApp:
-        if self._hosts is not None and host_name(request.headers) not in self._hosts:
+        if (
+            self._hosts is not None
+            and host_name(request.headers.get("host", "")) not in self._hosts
+        ):
             text = "Without API keys Studio answers to the names of this machine only."
             raise RefusedError(421, "Wrong host name", text)
         if fixed:
@@ -261,16 +265,6 @@ def _same_origin(headers: Headers) -> bool:
     if not origin or (origin == "null" and site):
         return True
     return urlsplit(origin).netloc == headers.get("host", "")
-
-
-def host_name(headers: Headers) -> str:
-    """Return the host name of a request without its port, in lower case.
-
-    >>> host_name(Headers({"host": "LocalHost:8000"}))
-    'localhost'
-    """
-    host = headers.get("host", "").lower()
-    return host.partition("]")[0] + "]" if "]" in host else host.partition(":")[0]
 
 
 def theme_of(request: Request) -> str:
