@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.values.content import ChatMessage
+from holdfast.values.tasks.events import StepKey
 from holdfast.wiring.state import State
 from tests.studio.visiting import Visitor
 
@@ -60,6 +61,30 @@ async def test_all_that_match_of_an_owner_are_the_owners(state: State) -> None:
         assert "Cancel 1 task<" not in page
         refused = await reader.send("/studio/tasks?agent=writer", "cancel-all")
         assert refused.status_code in {403, 404, 405}
+
+
+async def test_an_owner_changes_no_task_that_the_owner_does_not_see(state: State) -> None:
+    parent = await state.tasks.submit("writer", ChatMessage.user("Tides?"), owner="ana")
+    [claimed] = await state.tasks.claim("w1", agents=["writer"])
+    key = StepKey("spawn", kind="spawn")
+    child = (
+        await state.tasks.submit_child(claimed.lease, key, "reader", ChatMessage.user("Moon?"))
+    ).id
+    async with Visitor.owner(state, "ana") as visitor:
+        page = await visitor.page("/studio/tasks?agent=reader&all=cancel")
+        assert "Cancel 1 task<" not in page
+        await visitor.send("/studio/tasks?agent=reader", "cancel-all")
+        chosen = await visitor.send("/studio/tasks", "pause", tasks=child)
+        assert chosen.status_code == 422
+    found = {one.id: str(one.state) for one in (await state.tasks.list(limit=9)).tasks}
+    assert found[child] == "submitted"
+    assert found[parent.id] == "working"
+    async with Visitor(state) as operator:
+        assert "Cancel 1 task<" in await operator.page(
+            "/studio/tasks?owner=ana&agent=reader&all=cancel"
+        )
+        # An owner is a filter.
+        assert "Cancel 2 tasks" in await operator.page("/studio/tasks?owner=ana&all=cancel")
 
 
 async def test_chosen_facts_are_forgotten(state: State) -> None:

@@ -105,15 +105,39 @@ async def _asked(desk: Desk, request: Request, filters: dict[str, Any]) -> dict[
     if query.get("all") not in ALL or not desk.writes(request):
         return None
     what = query["all"]
-    found = await getattr(desk.state(request).tasks, f"{what}_many")(**filters, dry_run=True)
     kept = [(name, value) for name, value in query.multi_items() if name not in {"all", "cursor"}]
+    ids, more = await _matching(desk, request, what, filters)
     return {
         "what": what,
         "name": ALL[what],
-        "count": found.matched,
-        "more": found.more,
+        "count": len(ids),
+        "more": more,
         "query": urlencode(kept),
     }
+
+
+async def _matching(
+    desk: Desk, request: Request, what: str, filters: dict[str, Any]
+) -> tuple[list[str], bool]:
+    """Return the tasks that match and can be changed, as the session sees them, and if more do."""
+    ledger = desk.state(request).tasks
+    found = await getattr(ledger, f"{what}_many")(**_where(filters), dry_run=True)
+    if desk.session(request).operator:
+        return found.task_ids, found.more
+    return [one for one in found.task_ids if await _is_seen(desk, request, one)], found.more
+
+
+def _where(filters: dict[str, Any]) -> dict[str, Any]:
+    """Return a filter that names states: an owner alone is none for an operation on many tasks."""
+    return {**filters, "states": filters["states"] or list(TaskState)}
+
+
+async def _is_seen(desk: Desk, request: Request, task_id: str) -> bool:
+    session = desk.session(request)
+    if session.operator:
+        return True
+    found = await desk.state(request).tasks.get(task_id, messages_limit=1, artifacts=False)
+    return found is not None and bool(seen_tasks(session, [found]))
 
 
 class _Counts(NamedTuple):
@@ -161,6 +185,8 @@ def _many(what: str) -> Handler:
         done, failures = 0, []
         for one in chosen:
             try:
+                if not await _is_seen(desk, request, one):
+                    raise NotFoundError("task", one)
                 await getattr(ledger, what)(one)
                 done += 1
             except HoldfastError as error:
@@ -179,7 +205,12 @@ def _all(what: str) -> Handler:
         filters = _filters(desk, request)
         if not any(value is not None for value in filters.values()):
             raise InvalidInputError("all", "needs a filter: choose a state, an agent or an owner")
-        await getattr(desk.state(request).tasks, f"{what}_many")(**filters)
+        ledger = desk.state(request).tasks
+        if desk.session(request).operator:
+            await getattr(ledger, f"{what}_many")(**_where(filters))
+        else:
+            for one in (await _matching(desk, request, what, filters))[0]:
+                await getattr(ledger, what)(one)
         return back(desk.form(request), "/studio/tasks")
 
     return act
