@@ -60,21 +60,26 @@ async def test_old_sessions_go_whole_and_what_was_touched_since_stays() -> None:
             await store.append([_note("grown"), _note("new")])
         for one in (state, owned, other):
             await one.short_term.set_state("held", {"step": 1})
+            await one.episodes.append([_note("future", datetime.max.replace(tzinfo=UTC))])
+            await one.episodes.append([_note("imported", OLD)])
+        async with connected(url) as connection:
+            await connection.execute(
+                "UPDATE holdfast.sessions SET started_at = $1 WHERE id !~ 'imported$'", OLD
+            )
         assert await _run(url, Retention.parse(POLICY, tenant="default", dry_run=True)) == {
-            "old sessions": 2,
+            "old sessions": 4,
             "old tasks": 0,
         }
         assert await state.episodes.get_session("old") is not None
-        assert (await _run(url, Retention.parse(POLICY, tenant="default")))["old sessions"] == 2
+        assert (await _run(url, Retention.parse(POLICY, tenant="default")))["old sessions"] == 4
         for one, kept in ((state, False), (owned, False), (other, True)):
             assert (await one.episodes.get_session("old") is not None) is kept
-            assert [bool(await one.episodes.get_session(name)) for name in ("grown", "held")] == [
-                True,
-                True,
-            ]
+            assert (await one.episodes.get_session("future") is not None) is kept
+            for name in ("grown", "held", "imported"):
+                assert await one.episodes.get_session(name) is not None
             assert (await one.short_term.get_state("held")) == {"step": 1}
-        assert len(await state.episodes.recall(ANA, "tide", limit=9)) == 4
-        assert (await _run(url, Retention.parse(POLICY)))["old sessions"] == 1
+        assert len(await state.episodes.recall(ANA, "tide", limit=9)) == 5
+        assert (await _run(url, Retention.parse(POLICY)))["old sessions"] == 2
         assert (await _run(url, Retention.parse(POLICY)))["old sessions"] == 0
         # A deleted session may begin again, with numbers that were never used.
         await state.episodes.append([_note("old")])

@@ -17,10 +17,13 @@ DECLARE
 BEGIN
     gone := 0;
     FOR one IN
-        SELECT s.tenant, s.id, GREATEST(COALESCE((
+        -- Times of events are their writers': one of the future counts for nothing, and an old one does not
+        -- make a session older than it is here.
+        SELECT s.tenant, s.id, GREATEST((
                    SELECT e.occurred_at FROM holdfast.events e
                    WHERE e.tenant = s.tenant AND e.session_key = s.key
-                   ORDER BY e.epoch DESC, e.seq DESC LIMIT 1), s.started_at),
+                       AND e.occurred_at <= holdfast.now()
+                   ORDER BY e.epoch DESC, e.seq DESC LIMIT 1), s.started_at,
                w.written_at) AS last_active_at
         FROM (
             SELECT * FROM holdfast.sessions
