@@ -139,11 +139,24 @@ def test_settings_that_contradict_each_other_are_refused() -> None:
         f"s3://bucket?aws_session_token={SECRET}",
         f"postgresql://db/main?password={SECRET}",
         f"postgresql://ana:{SECRET}@[broken/main",
+        f"postgresql://ana:a/{SECRET}@db/main",
+        f"postgresql://ana:a?{SECRET}@db/main",
+        f"postgresql://ana:a#{SECRET}@db/main",
+        f"redis://cache?pwd={SECRET}",
+        f"host=db password={SECRET} user=ana",
     ],
 )
 def test_a_secret_never_shows(url: str) -> None:
     assert SECRET not in mask_url(url)
     assert SECRET not in repr(Settings(database_url=url, redis_url=url, blob_url=url))
+
+
+def test_an_unknown_scheme_shows_no_secret() -> None:
+    with pytest.raises(UnknownSchemeError) as caught:
+        engine_of_url(f"host=db password={SECRET}")
+    assert SECRET not in str(caught.value)
+    with pytest.raises(UnknownSchemeError, match="mysql"):
+        engine_of_url("mysql://db")
 
 
 def test_what_is_no_secret_still_shows() -> None:

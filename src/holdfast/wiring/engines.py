@@ -20,7 +20,7 @@ from holdfast.values.errors import (
     NotSupportedError,
     UnknownSchemeError,
 )
-from holdfast.wiring.masking import mask_url
+from holdfast.wiring.masking import mask_url, shown_scheme
 from holdfast.wiring.settings import Settings
 
 
@@ -95,7 +95,7 @@ def engine_of_url(url: str) -> EngineSpec:
     if "://" not in url and (url.startswith((".", "~")) or PurePath(url).is_absolute()):
         return EMBEDDED
     raise UnknownSchemeError(
-        scheme if colon else url,
+        shown_scheme(scheme if colon else url),
         known=[
             *(f"{name}:" for name in (*SCHEMES, *sorted(plugin_schemes()))),
             "./folder (embedded Postgres)",

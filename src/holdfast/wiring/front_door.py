@@ -30,6 +30,7 @@ from holdfast.wiring.engines import (
     location,
     missing_extras,
 )
+from holdfast.wiring.masking import shown_scheme
 from holdfast.wiring.notices import notice
 from holdfast.wiring.request import OpenRequest, check_embedder, with_embedder, with_limit
 from holdfast.wiring.sealing import check_provider, check_sealable, provider_named
@@ -194,11 +195,13 @@ def open(  # noqa: A001 - holdfast.open is the front door's name
     redis, blobs = redis or chosen.redis_url, blobs or chosen.blob_url
     if redis and engine_of_url(redis) is not REDIS:
         raise UnknownSchemeError(
-            redis.partition(":")[0], known=("redis:", "rediss:"), setting="redis URL scheme"
+            shown_scheme(redis.partition(":")[0]),
+            known=("redis:", "rediss:"),
+            setting="redis URL scheme",
         )
     if blobs and blobs.partition(":")[0] not in BLOB_SCHEMES:
         raise UnknownSchemeError(
-            blobs.partition(":")[0], known=BLOB_SCHEMES, setting="blob URL scheme"
+            shown_scheme(blobs.partition(":")[0]), known=BLOB_SCHEMES, setting="blob URL scheme"
         )
     spec = engine_of_settings(chosen) if address is None else engine_of_url(address)
     graph = graph or chosen.graph

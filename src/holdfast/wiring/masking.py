@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import urlsplit
 
-_SECRET_KEY = re.compile(r"(?i)(pass|secret|token|credential|(^|[_-])key($|[_-])|_key|signature)")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_SECRET_KEY = re.compile(
+    r"(?i)(pass|pwd|^auth$|secret|token|credential|(^|[_-])key($|[_-])|_key|signature)"
+)
 _QUERY_PART = re.compile(r"([?&])([^=&#]*)=([^&#]*)")
+
+
+def shown_scheme(scheme: str) -> str:
+    """Return what a URL has before its colon, if it may be shown in an error.
+
+    >>> shown_scheme("mysql"), shown_scheme("host=db password=x")
+    ('mysql', '***')
+    """
+    return scheme if _SCHEME.fullmatch(f"{scheme}:") else "***"
 
 
 def mask_url(url: str) -> str:
@@ -15,13 +26,15 @@ def mask_url(url: str) -> str:
     >>> mask_url("postgresql://ana:s3cret@db/main?sslpassword=x&application_name=y")
     'postgresql://ana:***@db/main?sslpassword=***&application_name=y'
     """
-    try:
-        user_info = urlsplit(url).netloc.rpartition("@")[0]
-    except ValueError:
+    if url and not _SCHEME.match(url):
+        # A text of another kind, such as "host=db password=…", may hold a secret anywhere.
         return "***"
-    if ":" in user_info:
+    # A password may hold any character, also those that end the host of a URL.
+    scheme, slashes, rest = url.partition("://")
+    user_info, at, after = rest.rpartition("@")
+    if at and ":" in user_info and "://" not in user_info:
         user = user_info.partition(":")[0]
-        url = url.replace(f"{user_info}@", f"{user}:***@", 1)
+        url = f"{scheme}{slashes}{user}:***@{after}"
 
     def starred(found: re.Match[str]) -> str:
         value = "***" if _SECRET_KEY.search(found[2]) else found[3]
