@@ -21,7 +21,7 @@ from holdfast.sealing.seal import Seal
 from holdfast.spi.blobs import SMALL_BYTES, BlobRange, BlobStorage, end_of, hash_more
 from holdfast.values.blobs import BlobInfo
 from holdfast.values.codec import decode_json, encode_json
-from holdfast.values.errors import CodecError
+from holdfast.values.errors import CodecError, SealedError
 from holdfast.values.sealed import SEALED_TEXT
 
 if TYPE_CHECKING:
@@ -160,6 +160,8 @@ class SealedBlobs(BlobStorage):
             sealed_bytes -= _DIGEST_BYTES
             digest = await self._digest(ref, box, sealed_bytes)
         size = sealed_bytes - _TAG_BYTES * _count(sealed_bytes)
+        if sealed_bytes < _TAG_BYTES or size < 0:
+            raise SealedError("a sealed blob is damaged: it is shorter than any sealed one")
         opened = dataclasses.replace(
             info, size_bytes=size, content_type=content_type, sha256=digest
         )
