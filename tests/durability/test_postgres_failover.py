@@ -267,7 +267,10 @@ async def test_doctor_shows_the_host_and_whether_a_standby_is_synchronous(
     [found] = [one async for one in examine(settings)]
     primary = f"the primary at 127.0.0.1:{pair.primary.port}"
     assert f"{primary}, 1 standby, synchronous" in found.capabilities
-    assert found.warnings == ()
+    # The test logs in as a superuser, which is a warning of its own.
+    assert [
+        warning for warning in found.warnings if "standby" in warning or "failover" in warning
+    ] == []
     pair.ask("ALTER SYSTEM RESET synchronous_standby_names")
     pair.ask("SELECT pg_reload_conf()")
     [found] = [one async for one in examine(settings)]

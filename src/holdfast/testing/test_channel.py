@@ -21,8 +21,11 @@ Stream = AsyncGenerator[ChannelEvent, None]
 
 
 async def _take(stream: Stream, count: int) -> list[ChannelEvent]:
-    """The next events; the time limit only turns a hang into a failure."""
-    async with asyncio.timeout(20):
+    """The next events; the time limit only turns a hang into a failure.
+
+    A notice may be lost, on a cluster for example; then each event is found by the next poll.
+    """
+    async with asyncio.timeout(60):
         return [await anext(stream) for _ in range(count)]
 
 
