@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -84,6 +85,30 @@ async def test_old_sessions_go_whole_and_what_was_touched_since_stays() -> None:
         # A deleted session may begin again, with numbers that were never used.
         await state.episodes.append([_note("old")])
         assert await state.episodes.get_session("old") is not None
+
+
+async def test_a_session_that_is_written_to_or_that_redis_numbers_stays() -> None:
+    async with empty_database() as url, holdfast.open(url, background=False) as state:
+        await state.episodes.append([_note("written", OLD), _note("hot", OLD)])
+        async with connected(url) as writer:
+            await writer.execute("UPDATE holdfast.sessions SET started_at = $1", OLD)
+            await writer.execute("UPDATE holdfast.sessions SET hot = true WHERE id = 'hot'")
+            async with writer.transaction():
+                await writer.execute(
+                    "SELECT holdfast.store_event("
+                    "'default', 'written', $1, 'note', 'e1', '', now(), '{}', NULL)",
+                    str(ANA),
+                )
+                run = asyncio.create_task(_run(url, Retention.parse(["sessions=90d"])))
+                async with connected(url) as other:
+                    # Until it waits for the writer.
+                    while not await other.fetchval(
+                        "SELECT count(*) FROM pg_locks WHERE NOT granted"
+                    ):
+                        await asyncio.sleep(0.01)
+            assert await run == {"old sessions": 0}
+        assert await state.episodes.get_session("written") is not None
+        assert await state.episodes.get_session("hot") is not None
 
 
 async def test_old_tasks_go_if_they_ended_and_no_parent_waits_for_them() -> None:

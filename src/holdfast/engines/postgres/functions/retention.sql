@@ -3,7 +3,7 @@
 -- schema calls these; it sees the rows of all tenants.
 
 -- Look at sessions in the order of tenants and ids, and delete those whose newest event and working state are
--- from before a time. the_tenant is NULL for all. Returns how many there were, and where to go on: without an
+-- from before a time, and that Redis does not number. the_tenant is NULL for all. Returns how many there were, and where to go on: without an
 -- id there are no more.
 CREATE OR REPLACE FUNCTION holdfast.retain_sessions(
     the_tenant text, before timestamptz, after_tenant text, after_id text, at_most int,
@@ -19,7 +19,7 @@ BEGIN
     FOR one IN
         -- Times of events are their writers': one of the future counts for nothing, and an old one does not
         -- make a session older than it is here.
-        SELECT s.tenant, s.id, GREATEST((
+        SELECT s.tenant, s.id, s.epoch, s.seq, GREATEST((
                    SELECT e.occurred_at FROM holdfast.events e
                    WHERE e.tenant = s.tenant AND e.session_key = s.key
                        AND e.occurred_at <= holdfast.now()
@@ -32,16 +32,24 @@ BEGIN
             ORDER BY tenant, id LIMIT at_most
         ) s
         LEFT JOIN holdfast.states w ON w.tenant = s.tenant AND w.session_id = s.id
-        WHERE s.deleted_at IS NULL
+        WHERE s.deleted_at IS NULL AND NOT s.hot
         ORDER BY s.tenant, s.id
     LOOP
         IF one.last_active_at < before THEN
-            gone := gone + 1;
             IF NOT only_count THEN
+                -- Whoever writes to the session holds its row: what was written since keeps it.
+                PERFORM FROM holdfast.sessions s
+                WHERE s.tenant = one.tenant AND s.id = one.id AND NOT s.hot
+                    AND (s.epoch, s.seq) = (one.epoch, one.seq)
+                FOR UPDATE;
+                CONTINUE WHEN NOT FOUND OR EXISTS (
+                    SELECT FROM holdfast.states w
+                    WHERE w.tenant = one.tenant AND w.session_id = one.id AND w.written_at >= before);
                 PERFORM FROM holdfast.delete_session(one.tenant, one.id);
                 DELETE FROM holdfast.states w
                 WHERE w.tenant = one.tenant AND w.session_id = one.id AND w.written_at < before;
             END IF;
+            gone := gone + 1;
         END IF;
     END LOOP;
     SELECT s.tenant, s.id INTO next_tenant, next_id
