@@ -143,7 +143,7 @@ class Harness(ABC):
 
     def wakes(self, *, tenant: str = "default") -> SessionWake:
         """How sessions are found; for an engine that provides the contract ``memory``."""
-        raise NotImplementedError(f"{self.name} does not tell how it finds session of {tenant}")
+        raise NotImplementedError(f"{self.name} does not show how it finds a session of {tenant}")
 
     def archive(self, *, tenant: str = "default") -> ArchiveStorage | None:
         """What dumps and loads the data of a tenant; ``None`` if the engine cannot."""
