@@ -177,9 +177,9 @@ async def test_a_walk_reads_by_index_and_only_what_it_reaches(
         await scene.around.execute("VACUUM ANALYZE")
     read = await _read(scene, "e5", 2, 1000)
     assert (read["entities"], read["relationships"]) == (0, 0), read
-    assert 0 < read["relationships_leaving"] < 200, read
-    assert 0 < read["relationships_reaching"] < 200, read
-    assert 0 < read["entities_by_number"] < 200, read
+    assert 0 < read["relationships_from"] < 200, read
+    assert 0 < read["relationships_to"] < 200, read
+    assert 0 < read["entities_of_tenant"] < 200, read
 
 
 _FILL = """

@@ -256,7 +256,7 @@ CREATE TABLE holdfast.entities (
     PRIMARY KEY (tenant, id)
 );
 
-CREATE INDEX entities_by_number ON holdfast.entities USING btree (number) INCLUDE (id);
+CREATE INDEX entities_of_tenant ON holdfast.entities USING btree (tenant, number) INCLUDE (id);
 
 CREATE TABLE holdfast.entity_names (
     tenant text COLLATE "C" NOT NULL,
@@ -574,8 +574,8 @@ CREATE TABLE holdfast.relationships (
     PRIMARY KEY (tenant, id)
 );
 
-CREATE INDEX relationships_leaving ON holdfast.relationships USING btree (source) INCLUDE (target, type);
-CREATE INDEX relationships_reaching ON holdfast.relationships USING btree (target) INCLUDE (source, type);
+CREATE INDEX relationships_from ON holdfast.relationships USING btree (tenant, source) INCLUDE (target, type);
+CREATE INDEX relationships_to ON holdfast.relationships USING btree (tenant, target) INCLUDE (source, type);
 
 CREATE TABLE holdfast.schedules (
     tenant text COLLATE "C" NOT NULL,
@@ -1237,6 +1237,7 @@ CREATE VIEW holdfast.task_records AS
 --   no_tenant() RETURNS text
 --   notify(in_topic text) RETURNS void
 --   now() RETURNS timestamp with time zone
+--   numbers_reached(the_tenant text, start bigint, depth bigint, the_types text[], along boolean, against boolean, most bigint) RETURNS bigint[]
 --   open_item_namespace(in_tenant text, in_owner text, in_path text[], in_make boolean) RETURNS bigint
 --   open_thread(in_tenant text, in_id text, in_ttl_seconds double precision, in_alone boolean) RETURNS bigint
 --   own_push_config() RETURNS trigger

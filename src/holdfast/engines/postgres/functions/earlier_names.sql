@@ -1,4 +1,4 @@
--- version: 5
+-- version: 6
 -- Functions that processes of an earlier version call while this one is rolled out. They do not say
 -- what a filter sees of a body: it is read from the body when one asks.
 
@@ -186,4 +186,13 @@ BEGIN
     RETURN QUERY SELECT * FROM holdfast.task_records r
     WHERE r.tenant = in_tenant AND r.id = in_id;
 END
+$$;
+
+CREATE OR REPLACE FUNCTION holdfast.reached(
+    start bigint, depth bigint, the_types text[], along boolean, against boolean, most bigint
+) RETURNS bigint[]
+LANGUAGE sql STABLE
+AS $$
+    SELECT holdfast.numbers_reached(e.tenant, start, depth, the_types, along, against, most)
+    FROM holdfast.entities e WHERE e.number = start;
 $$;

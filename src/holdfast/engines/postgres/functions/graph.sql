@@ -1,4 +1,4 @@
--- version: 1
+-- version: 2
 -- The graph.
 
 -- Add or replace entities, all or none; named and the_names say who is found by what.
@@ -74,7 +74,7 @@ BEGIN
     END IF;
     WITH doomed AS (
         SELECT r.id FROM holdfast.relationships r
-        WHERE r.source = the_number OR r.target = the_number
+        WHERE r.tenant = the_tenant AND (r.source = the_number OR r.target = the_number)
         ORDER BY r.id FOR UPDATE
     )
     DELETE FROM holdfast.relationships r USING doomed
@@ -87,8 +87,9 @@ $$;
 
 -- The numbers that a walk reaches, each once, level by level with a 0 between two of them. If there
 -- are more than so many it goes no further, and the last number is the first one too many.
-CREATE OR REPLACE FUNCTION holdfast.reached(
-    start bigint, depth bigint, the_types text[], along boolean, against boolean, most bigint
+CREATE OR REPLACE FUNCTION holdfast.numbers_reached(
+    the_tenant text, start bigint, depth bigint, the_types text[], along boolean, against boolean,
+    most bigint
 ) RETURNS bigint[]
 LANGUAGE plpgsql STABLE
 -- By index whatever the planner thinks, and no plan made for the parameters at hand.
@@ -105,11 +106,11 @@ BEGIN
         frontier := ARRAY(
             SELECT DISTINCT n.number FROM (
                 SELECT r.target AS number FROM holdfast.relationships r
-                WHERE along AND r.source = ANY (frontier)
+                WHERE along AND r.tenant = the_tenant AND r.source = ANY (frontier)
                     AND (the_types IS NULL OR r.type = ANY (the_types))
                 UNION ALL
                 SELECT r.source FROM holdfast.relationships r
-                WHERE against AND r.target = ANY (frontier)
+                WHERE against AND r.tenant = the_tenant AND r.target = ANY (frontier)
                     AND (the_types IS NULL OR r.type = ANY (the_types))
             ) n
             WHERE n.number NOT IN (SELECT unnest(found))
@@ -117,7 +118,8 @@ BEGIN
         EXIT WHEN frontier = '{}';
         IF cardinality(frontier) >= room THEN
             frontier := ARRAY(
-                SELECT e.number FROM holdfast.entities e WHERE e.number = ANY (frontier)
+                SELECT e.number FROM holdfast.entities e
+                WHERE e.tenant = the_tenant AND e.number = ANY (frontier)
                 ORDER BY e.id LIMIT room
             );
         END IF;
@@ -152,11 +154,11 @@ BEGIN
     FOR step IN 1 .. LEAST(depth, few) LOOP
         frontier := ARRAY(
             SELECT r.target FROM holdfast.relationships r
-            WHERE along AND r.source = ANY (frontier)
+            WHERE along AND r.tenant = the_tenant AND r.source = ANY (frontier)
                 AND (the_types IS NULL OR r.type = ANY (the_types))
             UNION ALL
             SELECT r.source FROM holdfast.relationships r
-            WHERE against AND r.target = ANY (frontier)
+            WHERE against AND r.tenant = the_tenant AND r.target = ANY (frontier)
                 AND (the_types IS NULL OR r.type = ANY (the_types))
             LIMIT few
         );
@@ -166,7 +168,7 @@ BEGIN
         EXIT WHEN cardinality(found) > few;
     END LOOP;
     IF cardinality(found) > few THEN
-        found := holdfast.reached(found[1], depth, the_types, along, against, most);
+        found := holdfast.numbers_reached(the_tenant, found[1], depth, the_types, along, against, most);
         IF cardinality(array_remove(found, 0)) > most THEN
             found := trim_array(found, 1);
             more := 'more';
@@ -180,14 +182,14 @@ BEGIN
             string_agg(e.body, ','),
             (
                 SELECT string_agg(r.body, ',') FROM holdfast.relationships r
-                WHERE r.source = ANY (found)
+                WHERE r.tenant = the_tenant AND r.source = ANY (found)
                     -- Not a join: a planner that takes it for a small one compares all with all.
                     AND (r.target IN (SELECT unnest(found))) IS TRUE
                     AND (the_types IS NULL OR r.type = ANY (the_types))
             ),
             more
         ]
-        FROM holdfast.entities e WHERE e.number = ANY (found)
+        FROM holdfast.entities e WHERE e.tenant = the_tenant AND e.number = ANY (found)
     );
 END
 $$;

@@ -1,4 +1,4 @@
--- version: 1
+-- version: 2
 -- Indexes that only functions of earlier versions used, dropped once those are replaced: this file comes
 -- after them.
 DROP INDEX IF EXISTS holdfast.tasks_by_change;
@@ -7,3 +7,6 @@ DROP INDEX IF EXISTS holdfast.tasks_of_parent;
 DROP INDEX IF EXISTS holdfast.task_inbox_waiting;
 DROP INDEX IF EXISTS holdfast.tasks_by_submit_key;
 DROP INDEX IF EXISTS holdfast.task_messages_by_id;
+DROP INDEX IF EXISTS holdfast.relationships_leaving;
+DROP INDEX IF EXISTS holdfast.relationships_reaching;
+DROP INDEX IF EXISTS holdfast.entities_by_number;
