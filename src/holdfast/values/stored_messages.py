@@ -32,8 +32,8 @@ MessageRow: TypeAlias = tuple[str | bytes, str, datetime, int]
 """A stored message: its body, its id, its time, and its seq."""
 
 
-class _Part(msgspec.Struct, tag_field="type", forbid_unknown_fields=True):
-    """A block as it is stored."""
+class _Part(msgspec.Struct, tag_field="type", forbid_unknown_fields=True, gc=False):
+    """A block as it is stored. What was decoded has no cycles, so none is looked for."""
 
 
 class _Text(_Part, tag="text"):
@@ -88,7 +88,7 @@ class _Error(_Part, tag="error"):
 _Block: TypeAlias = _Text | _Reasoning | _ToolUse | _ToolResult | _Data | _Error
 
 
-class _Message(msgspec.Struct, forbid_unknown_fields=True):
+class _Message(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     role: Role
     content: list[_Block]
     v: Literal[1] = 1

@@ -57,16 +57,23 @@ async def append(
                 safe=True,
             )
         if len({one.session for one in entries}) == 1:
-            _, agents, types, ids, runs, times, bodies, filterables = _columns(entries)
-            return await engine.fetch(
-                _SQL["append_to_session"],
-                *(tenant, entries[0].session, _brief(agents), _brief(types), ids, _brief(runs)),
-                *(times, bodies, filterables if any(filterables) else []),
-                safe=True,
-            )
+            batch = _session_columns(entries)
+            return await engine.fetch(_SQL["append_to_session"], tenant, *batch, safe=True)
         return await engine.fetch(_SQL["append_many"], tenant, *_columns(entries), safe=True)
     except VersionConflictError:
         raise
+    except ConflictError as error:
+        raise another_body(str(error), error.key) from error
+
+
+async def append_messages(engine: Postgres, tenant: str, entries: Sequence[LogEntry]) -> None:
+    """Append messages of one session, as ``append`` does; their positions are not sent back."""
+    if len(entries) == 1:
+        await append(engine, tenant, entries)
+        return
+    batch = _session_columns(entries)
+    try:
+        await engine.fetch(_SQL["append_messages"], tenant, *batch, safe=True)
     except ConflictError as error:
         raise another_body(str(error), error.key) from error
 
@@ -135,6 +142,15 @@ def _columns(entries: Sequence[LogEntry]) -> tuple[list[Any], ...]:
         [one.occurred_at for one in entries],
         [one.body for one in entries],
         [stored_filterable(one.type, one.body) for one in entries],
+    )
+
+
+def _session_columns(entries: Sequence[LogEntry]) -> tuple[Any, ...]:
+    """Return the parameters of a batch of one session."""
+    _, agents, types, ids, runs, times, bodies, filterables = _columns(entries)
+    return (
+        *(entries[0].session, _brief(agents), _brief(types), ids, _brief(runs)),
+        *(times, bodies, filterables if any(filterables) else []),
     )
 
 

@@ -27,7 +27,7 @@ class PostgresTranscripts(Transcripts):
 
     async def append(self, entries: Sequence[LogEntry]) -> None:
         """Append entries, all or none."""
-        await session_log.append(self._engine, self._tenant, entries)
+        await session_log.append_messages(self._engine, self._tenant, entries)
 
     async def read(self, key: TranscriptKey, page: TranscriptPage) -> Sequence[MessageRow]:
         """Return a page of messages, ascending."""

@@ -13,6 +13,10 @@ SELECT * FROM holdfast.store_event($1, $2, $3, $4, $5, $6, $7, $8, $9);
 -- A batch of one session, all or nothing.
 SELECT * FROM holdfast.store_session_events($1, $2, $3, $4, $5, $6, $7, $8, $9);
 
+-- name: append_messages
+-- The same, for a caller that does not need the positions.
+SELECT count(*) FROM holdfast.store_session_events($1, $2, $3, $4, $5, $6, $7, $8, $9);
+
 -- name: append_many
 -- A batch that spans sessions, all or nothing.
 SELECT * FROM holdfast.store_events($1, $2, $3, $4, $5, $6, $7, $8, $9);
