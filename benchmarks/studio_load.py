@@ -64,7 +64,7 @@ async def fill(state: State, world: World) -> str:
         ]
         new = [NewTask(f"agent-{at % 7}", ChatMessage.user(text)) for at, text in enumerate(texts)]
         await state.tasks.submit_many(new)
-    task = await state.tasks.adopt("long", agent="writer", context_id="s1")
+    task = await state.tasks.adopt("long", agent="writer", session_id="s1")
     version = task.version
     while version < world.events:
         count = min(BATCH, world.events - version)

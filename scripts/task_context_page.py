@@ -24,8 +24,8 @@ GROUPS = {
     "Who and what": ("id", "context_id", "agent", "owner", "tenant"),
     "This run": ("attempt", "fence", "cancelled", "log", "resources"),
 }
-INTERNAL = {"resume", "check_end", "check_reply", "cleanup"}
-"""What the worker uses, and a handler does not."""
+INTERNAL = {"context_id", "resume", "check_end", "check_reply", "cleanup"}
+"""Deprecated, or for the worker: a handler uses none of it."""
 
 BOUND: dict[str, type[Any]] = {
     "state": WorkingMemory,

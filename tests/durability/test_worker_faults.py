@@ -221,7 +221,7 @@ async def test_what_a_killed_handler_appended_to_its_transcript_is_there_once(
     assert (done.state, waiting.fence) == (TaskState.COMPLETED, 2), done.note
     assert workers.noted(task) == ["appended"] * 3
     # It is beside what was said in the task.
-    said = await state.history.get_messages(task.agent, session_id=task.context_id)
+    said = await state.history.get_messages(task.agent, session_id=task.session_id)
     assert [one.text for one in said if one.text in {"one", "two"}] == ["one", "two"]
 
 

@@ -57,7 +57,7 @@ async def test_whatever_is_written_while_a_task_is_deleted_leaves_nothing_behind
 
         async def adopt(n: int) -> Any:
             hello = ChatMessage.user("hello")
-            return await ledger.adopt(f"t{n}", agent="writer", context_id="c1", reports=[hello])
+            return await ledger.adopt(f"t{n}", agent="writer", session_id="c1", reports=[hello])
 
         async def report(n: int) -> None:
             for _ in range(5):
@@ -73,7 +73,7 @@ async def test_whatever_is_written_while_a_task_is_deleted_leaves_nothing_behind
                 *(ledger.append_feedback(f"t{n}", "good") for n in range(4)),
                 *(ledger.delete(f"t{n}") for n in range(4)),
                 ledger.clear_context("c1"),
-                ledger.submit("writer", ChatMessage.user("mine"), context_id="c1"),
+                ledger.submit("writer", ChatMessage.user("mine"), session_id="c1"),
                 return_exceptions=True,
             )
             wrong = [one for one in done if isinstance(one, BaseException)]

@@ -226,7 +226,7 @@ async def test_two_claims_at_once_never_take_one_task_each_of_a_context() -> Non
     async with _ledger() as (ledger, connection):
         for at in range(20):
             for agent in ("writer", "reader"):
-                await ledger.submit(agent, HELLO, context_id=f"c{at}")
+                await ledger.submit(agent, HELLO, session_id=f"c{at}")
         batches = await asyncio.gather(
             *(
                 ledger.claim(f"w{at}", agents=[agent], limit=3)
@@ -234,10 +234,10 @@ async def test_two_claims_at_once_never_take_one_task_each_of_a_context() -> Non
                 for agent in ("writer", "reader")
             )
         )
-        contexts = [one.task.context_id for batch in batches for one in batch]
+        contexts = [one.task.session_id for batch in batches for one in batch]
         assert len(set(contexts)) == len(contexts)
         rest = await ledger.claim("w", limit=100)
-        contexts += [one.task.context_id for one in rest]
+        contexts += [one.task.session_id for one in rest]
         assert sorted(contexts) == sorted(f"c{at}" for at in range(20))
         with pytest.raises(Exception, match="tasks_at_work"):
             await connection.execute("UPDATE holdfast.tasks SET state = 'working'")
@@ -264,7 +264,7 @@ async def test_a_context_that_is_cleared_while_tasks_come_in_leaves_no_orphans()
         for _ in range(10):
             await asyncio.gather(
                 *(
-                    ledger.submit("writer", HELLO, context_id="c", push=[PushConfig("p", "x:y")])
+                    ledger.submit("writer", HELLO, session_id="c", push=[PushConfig("p", "x:y")])
                     for _ in range(4)
                 ),
                 ledger.clear_context("c"),
@@ -329,7 +329,7 @@ async def _storm(ledger: Ledger, seed: int, leases: list[Lease]) -> None:
 async def test_a_storm_of_clients_and_workers_keeps_every_invariant_and_never_deadlocks() -> None:
     async with _ledger() as (ledger, connection):
         for at in range(12):
-            await ledger.submit("writer", HELLO, context_id=f"c{at % 4}", max_attempts=1000)
+            await ledger.submit("writer", HELLO, session_id=f"c{at % 4}", max_attempts=1000)
         leases: list[Lease] = []
         await asyncio.gather(*(_storm(ledger, seed, leases) for seed in range(8)))
         await check_invariants(ledger)

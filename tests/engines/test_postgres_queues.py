@@ -39,7 +39,7 @@ def _drafts() -> list[Draft]:
     later = timedelta(hours=1)
     return [
         check_draft("writer", hello),
-        check_draft("writer", hello, context_id="c1"),
+        check_draft("writer", hello, session_id="c1"),
         check_draft("writer", hello, submit_key="k1", priority=2),
         check_draft("writer", hello, run_after=later),
     ]

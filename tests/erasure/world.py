@@ -21,7 +21,7 @@ async def fill(state: State, name: str) -> list[str]:
         message = ChatMessage.user(f"{name} said")
         await state.history.append(agent, message, session_id=session)
         board = await state.boards.create_task_list(session, [name], agent_id=agent)
-        task = await state.tasks.submit(agent, ChatMessage.user(name), context_id=session)
+        task = await state.tasks.submit(agent, ChatMessage.user(name), session_id=session)
         ids += [board.id, task.id]
     for session in (SESSION, ELSEWHERE):
         await state.short_term.set_state(session, {"who": name})

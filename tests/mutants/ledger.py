@@ -223,7 +223,7 @@ class ContextShowsEveryOwnersTasks(Ledger):
     """A listing of a context forgets to ask whose the tasks are."""
 
     async def list(self, **how: Any) -> TaskPage:
-        if how.get("context_id") is not None:
+        if how.get("session_id") is not None:
             how["owner"] = None
         return await super().list(**how)
 

@@ -113,7 +113,7 @@ async def test_what_a_task_left_is_tidied_up_when_it_is_not_run_again(state: Sta
 
     # It waits for so long that the run that is to fail first is the only one.
     first = _app(work, max_attempts=2, backoff_seconds=1, retention=HistoryRetention.RUN)
-    task = await state.tasks.submit("writer", ChatMessage.user("go"), context_id="c1")
+    task = await state.tasks.submit("writer", ChatMessage.user("go"), session_id="c1")
     await first.run_until_idle(state)
     # The new code, which is rolled out now, allows one attempt.
     later = _app(work, max_attempts=1, retention=HistoryRetention.RUN)

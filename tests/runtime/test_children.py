@@ -67,7 +67,7 @@ async def test_a_call_returns_the_childs_result_and_holds_no_worker_meanwhile(
     assert (own.parents, own.written) == (3, ["tides", "large"])
     children = (await state.tasks.children(task.id, owner="ana")).tasks
     assert {one.parent_id for one in children} == {task.id}
-    assert len({one.context_id for one in [*children, done]}) == 3
+    assert len({one.session_id for one in [*children, done]}) == 3
     moves = [event.body for event in await state.tasks.events(task.id)]
     assert "waits for 1 task" in {getattr(one, "note", "") for one in moves}
 
@@ -170,7 +170,7 @@ async def test_a_deleted_child_ends_the_wait_with_an_error(state: State) -> None
 
     @own.app.handler(max_attempts=1)
     async def publish(task: TaskContext) -> Any:
-        return await task.call("writer", "tides", run_after=_TOMORROW, context_id="c1")
+        return await task.call("writer", "tides", run_after=_TOMORROW, session_id="c1")
 
     task = await own.app.submit(state, "go")
     await own.app.run_until_idle(state)
@@ -190,7 +190,7 @@ async def test_wrong_arguments_of_a_call_are_refused_and_nothing_is_submitted(
         wrong: dict[str, Any]
         for wrong in (
             {"max_attempts": 0},
-            {"context_id": "holdfast.x"},
+            {"session_id": "holdfast.x"},
             {"metadata": {"a": {1}}},
             {"run_after": "tomorrow"},
             {"name": ""},

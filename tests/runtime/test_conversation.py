@@ -56,9 +56,9 @@ async def test_the_next_task_of_a_context_sees_what_was_said_before(state: State
     seen: list[list[str]] = []
     app = _app(seen)
     for text in ("the tides", "the moon"):
-        await app.submit(state, text, owner="ana", context_id="c1")
+        await app.submit(state, text, owner="ana", session_id="c1")
         await app.run_until_idle(state)
-    await app.submit(state, "hello", owner="bob", context_id="c1")
+    await app.submit(state, "hello", owner="bob", session_id="c1")
     await app.run_until_idle(state)
     first = ["the tides", "thinking about the tides", "done with the tides"]
     assert seen == [["the tides"], [*first, "the moon"], ["hello"]]
@@ -66,13 +66,13 @@ async def test_the_next_task_of_a_context_sees_what_was_said_before(state: State
 
 async def test_what_is_said_in_a_task_is_in_its_memory_once_and_in_order(state: State) -> None:
     app = _app()
-    task = await app.submit(state, "ask me", owner="ana", context_id="c1")
+    task = await app.submit(state, "ask me", owner="ana", session_id="c1")
     await app.run_until_idle(state)
     said = ["ask me", "thinking about ask me", "which one?"]
     assert await _log(state, "ana") == said
     await state.for_owner("ana").tasks.respond(task.id, ChatMessage.user("the red one"))
     await app.run_until_idle(state)
-    await app.submit(state, "the moon", owner="ana", context_id="c1")
+    await app.submit(state, "the moon", owner="ana", session_id="c1")
     await app.run_until_idle(state)
     said += ["the red one", "so the red one"]
     assert await _log(state, "ana") == [
@@ -103,7 +103,7 @@ async def test_recall_in_a_handler_finds_the_message_of_its_own_task(state: Stat
 
 async def test_a_task_that_never_ran_is_remembered_too(state: State) -> None:
     app = _app()
-    task = await app.submit(state, "never mind", context_id="c1")
+    task = await app.submit(state, "never mind", session_id="c1")
     await state.tasks.cancel(task.id)
     await Remembering(app).rested(state)
     assert await _log(state) == ["never mind"]
@@ -117,7 +117,7 @@ async def test_an_app_that_remembers_nothing_copies_nothing(
     state: State, how: dict[str, Any]
 ) -> None:
     app = _app(**how)
-    await app.submit(state, "the tides", context_id="c1")
+    await app.submit(state, "the tides", session_id="c1")
     await app.run_until_idle(state)
     assert await _log(state) == []
     assert await state.memory(app.agent).recall("tides") == []
@@ -130,7 +130,7 @@ async def test_a_handler_that_copies_its_message_itself_does_not_double_it(state
     async def talk(task: TaskContext) -> None:
         await task.history.append(task.message)
 
-    await app.submit(state, "the tides", context_id="c1")
+    await app.submit(state, "the tides", session_id="c1")
     await app.run_until_idle(state)
     assert await _log(state) == ["the tides"]
 
@@ -142,7 +142,7 @@ async def test_message_ids_that_a_client_uses_again_lose_nothing(state: State) -
     async def talk(_task: TaskContext) -> None: ...
 
     for text in ("one", "two", "two"):
-        await app.submit(state, ChatMessage.user(text, id="m1"), context_id="c1")
+        await app.submit(state, ChatMessage.user(text, id="m1"), session_id="c1")
         await app.run_until_idle(state)
     assert sorted(await _log(state)) == ["one", "two", "two"]
 
@@ -159,7 +159,7 @@ async def test_clearing_a_context_removes_state_transcript_memory_and_vectors(
         await task.memory.record_many([("note", {"about": "tides"})], embeddings=[[1.0, 0.0]])
 
     for owner in ("ana", "bob"):
-        await app.submit(state, "the tides", owner=owner, context_id="c1")
+        await app.submit(state, "the tides", owner=owner, session_id="c1")
     await app.run_until_idle(state)
     assert await clear_context(state, "c1", owner="ana") == 1
     assert await clear_context(state, "c1", owner="ana") == 0
@@ -174,7 +174,7 @@ async def test_clearing_a_context_removes_state_transcript_memory_and_vectors(
 
 async def test_a_context_that_is_cleared_while_it_is_copied_stays_cleared(state: State) -> None:
     app = _app()
-    task = await app.submit(state, "never mind", owner="ana", context_id="c1")
+    task = await app.submit(state, "never mind", owner="ana", session_id="c1")
     await state.tasks.cancel(task.id, owner="ana")
     removed: list[int] = []
 
@@ -223,7 +223,7 @@ async def test_the_last_word_is_remembered_although_its_worker_died_before_it_co
     async with holdfast.open(
         database, tenant=tenant, settings=Settings(max_connections=6)
     ) as state:
-        task = await _app().submit(state, "the tides", owner="ana", context_id="c1")
+        task = await _app().submit(state, "the tides", owner="ana", session_id="c1")
         died = await asyncio.to_thread(
             subprocess.run, [sys.executable, "-c", PROGRAM, database, tenant], check=False
         )

@@ -236,9 +236,9 @@ async def test_a_large_file_goes_to_the_blob_store_and_lives_as_long_as_its_cont
     assert ref is not None
     assert (await state.blobs.stat(ref)).pinned
     assert await state.blobs.resolve(ref) == data
-    assert await clear_context(state, task.context_id) == 1
+    assert await clear_context(state, task.session_id) == 1
     assert not (await state.blobs.stat(ref)).pinned
-    assert await clear_context(state, task.context_id) == 0
+    assert await clear_context(state, task.session_id) == 0
 
 
 async def test_a_sleeping_task_is_nobodys_and_wakes_at_the_moment_of_the_first_run(
@@ -344,8 +344,8 @@ async def test_tasks_of_one_context_share_state_and_transcript(state: State) -> 
         return ", ".join(message.text for message in await task.history.messages())
 
     app = _app(work)
-    await _done(state, app, "one", context_id="c1")
-    second = await _done(state, app, "two", context_id="c1")
+    await _done(state, app, "one", session_id="c1")
+    second = await _done(state, app, "two", session_id="c1")
     assert second.messages[-1].text == "one, note 0, one, note 0, two, note 1"
     assert await state.short_term.get_state("c1") == {"count": 2}
 
@@ -361,7 +361,7 @@ async def test_a_transcript_is_kept_as_long_as_its_retention_says(
         during.append(len(await task.history.messages()))
 
     app = _app(work, retention=retention)
-    await _done(state, app, context_id="c1")
+    await _done(state, app, session_id="c1")
     kept = await state.history.count_messages(app.agent, session_id="c1")
     # What is said in a task is in its transcript too, where that is kept.
     assert during == [{"permanent": 2, "run": 1, "none": 0}[retention]]
@@ -377,7 +377,7 @@ async def test_a_run_is_cleared_by_a_sweep_when_its_worker_died_at_the_end(state
         await task.history.append(ChatMessage.user("note"))
         await task.ask("Go on?")
 
-    task = await app.submit(state, "go", context_id="c1")
+    task = await app.submit(state, "go", session_id="c1")
     await app.run_until_idle(state)
     assert await sweep(state) == 0
     assert await state.history.count_messages(app.agent, session_id="c1") == 1

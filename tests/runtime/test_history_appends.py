@@ -25,7 +25,7 @@ def _app(work: Work, **options: Any) -> App:
 
 async def _ended(state: State, app: App) -> str:
     """Run a task to its end, and answer whatever it asks; its note."""
-    task = await app.submit(state, "go", context_id="c1")
+    task = await app.submit(state, "go", session_id="c1")
     async with asyncio.timeout(60):
         while not task.terminal:
             await app.run_until_idle(state)

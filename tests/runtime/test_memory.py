@@ -31,7 +31,7 @@ async def test_a_handler_remembers_what_earlier_tasks_of_the_agent_did(state: St
                 await app.run_until_idle(state)
                 found = await state.tasks.get(task.id) or found
         assert found.state is TaskState.COMPLETED
-        events = await state.memory(task.agent, session_id=task.context_id).recent()
+        events = await state.memory(task.agent, session_id=task.session_id).recent()
         decisions = [event.payload for event in events if event.type == "decision"]
         assert decisions == [{"harbour": "north"}]
     assert recalled[0] == []

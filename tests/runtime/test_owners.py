@@ -64,7 +64,7 @@ def _app(**how: Any) -> App:
 
 async def _ask(app: App, state: State, owner: str, word: str, context: str = "c1") -> set[str]:
     """Run a task and return where its handler found the secret."""
-    task = await app.submit(state, word, owner=owner, context_id=context)
+    task = await app.submit(state, word, owner=owner, session_id=context)
     await app.run_until_idle(state)
     done = await state.tasks.get(task.id, owner=owner)
     assert done is not None
@@ -219,10 +219,10 @@ async def test_a_run_that_is_not_kept_is_cleared_at_its_owner(state: State) -> N
     async def keep(task: TaskContext) -> None:
         await task.history.append(ChatMessage.assistant(TREASURE))
 
-    task = await app.submit(state, "hide", owner="ana", context_id="c1")
+    task = await app.submit(state, "hide", owner="ana", session_id="c1")
     await app.run_until_idle(state)
     ana = state.for_owner("ana")
-    assert await ana.history.get_messages(app.agent, session_id=task.context_id) == []
+    assert await ana.history.get_messages(app.agent, session_id=task.session_id) == []
 
 
 async def test_a_shared_view_cannot_name_the_agents_of_another_owner(state: State) -> None:

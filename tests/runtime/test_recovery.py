@@ -85,10 +85,10 @@ def _two(state: State) -> tuple[State, State]:
 
 async def test_a_clients_context_cannot_be_one_of_ours(state: State) -> None:
     app = _app()
-    for context_id in ("holdfast.cleanup", "holdfast.files.x"):
+    for session_id in ("holdfast.cleanup", "holdfast.files.x"):
         with pytest.raises(InvalidInputError) as caught:
-            await app.submit(state, "go", context_id=context_id)
-        assert caught.value.field == "context_id"
+            await app.submit(state, "go", session_id=session_id)
+        assert caught.value.field == "session_id"
 
 
 async def test_values_where_earlier_versions_kept_marks_stop_no_recovery(state: State) -> None:
@@ -178,7 +178,7 @@ async def test_a_context_that_was_cleared_by_a_process_that_died_has_its_files_r
     state: State, again: str
 ) -> None:
     app = _app()
-    task = await app.submit(state, "file", context_id="c1")
+    task = await app.submit(state, "file", session_id="c1")
     await app.run_until_idle(state)
     [artifact] = await state.tasks.artifacts(task.id)
     ref = getattr(artifact.parts[0], "blob_ref", "")
@@ -205,7 +205,7 @@ async def test_what_earlier_versions_marked_is_carried_out_when_its_task_has_end
         await task.history.append(GO)
         await task.ask("Go on?")
 
-    task = await app.submit(state, "go", context_id="c1")
+    task = await app.submit(state, "go", session_id="c1")
     await app.run_until_idle(state)
     refs = [await state.blobs.store(b"x", content_type="text/plain") for _ in range(3)]
     for ref in refs:
@@ -262,7 +262,7 @@ async def test_a_worker_finds_the_marks_of_earlier_versions_that_only_redis_has(
         task = await app.submit(state, "go")
         ref = await state.blobs.store(b"x", content_type="text/plain")
         await state.blobs.pin(ref)
-        mark = {"agent": str(app.agent), "session": task.context_id, "blobs": [ref]}
+        mark = {"agent": str(app.agent), "session": task.session_id, "blobs": [ref]}
         await state.short_term.update_state(MARKS, {task.id: mark, "seen": "no mark"})
         async with _working(app, state), asyncio.timeout(60):
             while (await state.blobs.stat(ref)).pinned:

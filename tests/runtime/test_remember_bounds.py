@@ -21,7 +21,7 @@ async def test_what_is_to_be_copied_is_read_within_so_many_bytes(
         made = []
         for at in range(5):
             said = ChatMessage.user(f"{at} {WORD}")
-            task = await state.tasks.submit("writer", said, context_id="c1")
+            task = await state.tasks.submit("writer", said, session_id="c1")
             made.append((await state.tasks.cancel(task.id)).id)
         newest = await state.tasks.context_messages("c1", agents=["writer"])
         assert [one.task_id for one in newest] == made[-2:]
@@ -44,7 +44,7 @@ async def test_all_of_it_is_copied(database: str, monkeypatch: pytest.MonkeyPatc
     settings = Settings(max_connections=6)
     async with holdfast.open(database, tenant=new_ref(), settings=settings) as state:
         for at in range(8):
-            await app.submit(state, f"{at} {WORD}", context_id="c1")
+            await app.submit(state, f"{at} {WORD}", session_id="c1")
         await app.run_until_idle(state)
         texts = [one.text for one in await state.history.get_messages(app.agent, session_id="c1")]
         assert sorted(texts) == sorted(

@@ -15,7 +15,7 @@ Act = Callable[[TaskContext], Awaitable[object]]
 
 
 async def _ended(app: App, state: State) -> TaskRecord:
-    task = await app.submit(state, "ping", context_id="c1")
+    task = await app.submit(state, "ping", session_id="c1")
     async with asyncio.timeout(60):
         while not task.terminal:
             await app.run_until_idle(state)

@@ -76,7 +76,7 @@ async def test_a_large_result_is_a_blob_for_as_long_as_the_task_is_there(state: 
     async def work(_task: TaskContext) -> list[Any]:
         return [large]
 
-    task = await app.submit(state, "go", owner="ana", context_id="c1")
+    task = await app.submit(state, "go", owner="ana", session_id="c1")
     await app.run_until_idle(state)
     await sweep(state)
     done = await state.tasks.wait(task.id, owner="ana")

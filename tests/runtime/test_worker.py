@@ -83,7 +83,7 @@ async def test_tasks_of_one_context_run_one_at_a_time(state: State) -> None:
         at_once[0] -= 1
 
     app = _app(work)
-    tasks = [await app.submit(state, "go", context_id="c1") for _ in range(6)]
+    tasks = [await app.submit(state, "go", session_id="c1") for _ in range(6)]
     async with _working(app, state, concurrency=6):
         for task in tasks:
             await _until(state, task.id, _is(TaskState.COMPLETED))

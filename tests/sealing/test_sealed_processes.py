@@ -110,7 +110,7 @@ async def test_a_sealed_worker_is_killed_and_another_takes_over(tmp_path: Path) 
             [artifact] = done.artifacts
             assert artifact.parts == [TextBlock(f"{CANARY}\n")]
             said = await state.for_owner("ana").history.get_messages(
-                "writer", session_id=task.context_id
+                "writer", session_id=task.session_id
             )
             # What the first worker appended is there once.
             assert [one.text for one in said if one.role == "assistant"].count(CANARY) == 1

@@ -82,7 +82,7 @@ async def seen(state: State, task_id: str, failed_id: str, owner: str = "") -> d
         "replayed": [
             await ledger.replay(task_id, at, owner=ANY_OWNER) for at in range(1, task.version + 1)
         ],
-        "context": await ledger.get_context(task.context_id, owner=owner),
+        "context": await ledger.get_context(task.session_id, owner=owner),
         "feedback": await ledger.list_feedback(task_id, owner=ANY_OWNER),
         "push": await ledger.list_push_configs(task_id, owner=ANY_OWNER),
         "outbox": await ledger.list_outbox(task_id, owner=ANY_OWNER),

@@ -247,7 +247,7 @@ async def test_an_answer_has_only_so_many_values_however_small_they_are(state: S
     many = ChatMessage("user", [DataBlock([1] * 9_000)])
     async with serving(_app(), state, workers=0) as service:
         for _ in range(8):
-            await state.tasks.submit("nobody", many, context_id="c1")
+            await state.tasks.submit("nobody", many, session_id="c1")
         async with http_client(base_url=service.url, headers=MODERN, timeout=60) as http:
             page = await _call(http, "ListTasks", {"historyLength": 5, "pageSize": 100})
             context = await _call(http, "contexts/get", {"contextId": "c1"})

@@ -179,7 +179,7 @@ async def test_a_long_task_shows_a_window_of_its_events(state: State) -> None:
 @pytest.mark.parametrize("text", HOSTILE)
 async def test_stored_content_is_text(state: State, text: str) -> None:
     agent = AgentId.parse(text)
-    task = await state.tasks.submit(agent, ChatMessage.user(text), owner=text, context_id=text)
+    task = await state.tasks.submit(agent, ChatMessage.user(text), owner=text, session_id=text)
     [claimed] = await state.tasks.claim(text, agents=[agent])
     await state.tasks.record_step(claimed.lease, StepKey(text), {text: text})
     await state.tasks.append_artifact(claimed.lease, text, [DataBlock({text: text})])

@@ -20,7 +20,7 @@ SECRET = "the-secret-of-bob"  # noqa: S105 - a text to look for
 async def _bob(state: State) -> dict[str, str]:
     """Everything that Bob has, by the name of the field that would name it."""
     view = state.for_owner("bob")
-    task = await view.tasks.submit("writer", ChatMessage.user(SECRET), context_id="c1")
+    task = await view.tasks.submit("writer", ChatMessage.user(SECRET), session_id="c1")
     [claimed] = await state.tasks.claim("w1", agents=["writer"])
     await state.tasks.transition(
         claimed.lease,

@@ -46,7 +46,7 @@ async def test_a_task_with_a_step_and_a_child_is_one_trace() -> None:
         return SECRET
 
     async with holdfast.open("memory:", telemetry=kept.telemetry) as state:
-        task = await app.submit(state, SECRET, context_id="c1")
+        task = await app.submit(state, SECRET, session_id="c1")
         await _run(app, state)
         ended = await state.tasks.get(task.id, messages_limit=0)
         assert ended is not None

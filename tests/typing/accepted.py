@@ -35,7 +35,7 @@ async def an_agent_is_text_or_an_id(state: holdfast.State) -> None:
 
 
 async def an_owner_is_text_none_or_any(state: holdfast.State) -> None:
-    task = await state.tasks.submit("writer", ChatMessage.user("go"), owner=None, context_id=None)
+    task = await state.tasks.submit("writer", ChatMessage.user("go"), owner=None, session_id=None)
     for owner in ("ana", None, ANY_OWNER):
         await state.tasks.get(task.id, owner=owner)
     await state.history.append("writer", ChatMessage.user("hi"), session_id="s1", run_id=None)

@@ -122,7 +122,9 @@ async def fill_waiting_tasks(state: State) -> None:
     """Tasks of nobody and of an owner that wait for input."""
     runner = app()
     for owner in ("", "ana"):
-        await runner.submit(state, "berth her", owner=owner, context_id=f"ctx-{owner or 'none'}")
+        # By the name that every version takes.
+        where: dict[str, Any] = {"context_id": f"ctx-{owner or 'none'}"}
+        await runner.submit(state, "berth her", owner=owner, **where)
     await runner.run_until_idle(state)
 
 

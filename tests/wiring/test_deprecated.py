@@ -76,7 +76,7 @@ async def _fill(state: Any) -> None:
     await state.graph.add_entities([Entity("City", {}, "a"), Entity("City", {}, "b")])
     await state.graph.add_relationships([Relationship("a", "b", "NEAR", {}, "r")])
     for message in SAID:
-        await state.tasks.submit("a", message, context_id="c1")
+        await state.tasks.submit("a", message, session_id="c1")
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -181,3 +181,19 @@ async def test_an_old_field_works() -> None:
     assert window == SlidingWindow(3)
     with pytest.warns(DeprecationWarning, match="use SlidingWindow.limit$"):
         assert window.last == 3
+
+
+async def test_the_session_of_a_task_has_its_old_name_too() -> None:
+    async with holdfast.open("memory:") as state:
+        tasks: Any = state.tasks
+        with pytest.warns(DeprecationWarning, match=r"use submit\(session_id=…\)$") as seen:
+            task = await tasks.submit("a", SAID[0], context_id="c1")
+        assert [warning.filename for warning in seen] == [__file__]
+        assert task.session_id == "c1"
+        with pytest.warns(DeprecationWarning, match="use TaskRecord.session_id$"):
+            assert task.context_id == "c1"
+        with pytest.warns(DeprecationWarning, match="session_id"):
+            assert (await tasks.list(context_id="c1")).tasks[0].id == task.id
+        with pytest.warns(DeprecationWarning, match=r"use NewTask\(session_id=…\)$"):
+            given: Any = holdfast.queues.NewTask
+            assert given("a", SAID[0], context_id="c2").session_id == "c2"

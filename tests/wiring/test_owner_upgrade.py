@@ -120,7 +120,7 @@ async def _before_owners(
         old.setattr(front_door, "move_sessions", _nothing)
         async with holdfast.open(url, **how) as state:
             for owner in owners:
-                task = await app.submit(state, "go", owner=owner, context_id="c1")
+                task = await app.submit(state, "go", owner=owner, session_id="c1")
                 await app.run_until_idle(state)
                 tasks.append(task.id)
     if redis:

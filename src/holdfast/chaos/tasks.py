@@ -139,7 +139,7 @@ class TaskWork:
                 await self._state.tasks.submit(
                     "chaos",
                     message,
-                    context_id=f"c{number % self._contexts}",
+                    session_id=f"c{number % self._contexts}",
                     submit_key=f"k{number}",
                     max_attempts=MAX_ATTEMPTS,
                 )

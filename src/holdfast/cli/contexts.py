@@ -71,7 +71,7 @@ def list_contexts(
 
 @app.command()
 def show(
-    context_id: ContextId,
+    session_id: ContextId,
     *,
     owner: Owner = None,
     last: Annotated[int | None, typer.Option(min=0, help="Only so many messages.")] = None,
@@ -87,19 +87,19 @@ def show(
 
     async def work() -> tuple[ContextRecord | None, list[TaskRecord]]:
         async with open_shared(tenant) as state:
-            whose = await _owner(state.tasks, context_id, owner)
+            whose = await _owner(state.tasks, session_id, owner)
             if whose is None:
                 return None, []
-            page = await state.tasks.list(owner=whose, context_id=context_id, limit=100)
-            found = await state.tasks.get_context(context_id, owner=whose, messages_limit=last)
+            page = await state.tasks.list(owner=whose, session_id=session_id, limit=100)
+            found = await state.tasks.get_context(session_id, owner=whose, messages_limit=last)
             return found, page.tasks
 
     context, tasks = asyncio.run(work())
     if context is None:
         raise NotFoundError(
             "context",
-            context_id,
-            f"no context {context_id!r} of this tenant: `holdfast contexts list` shows them",
+            session_id,
+            f"no context {session_id!r} of this tenant: `holdfast contexts list` shows them",
         )
     if as_json:
         typer.echo(json.dumps({**jsonable(context), "tasks": jsonable(tasks)}))
@@ -116,7 +116,7 @@ def show(
 
 @app.command()
 def clear(
-    context_id: ContextId,
+    session_id: ContextId,
     *,
     owner: Owner = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
@@ -138,23 +138,23 @@ def clear(
     async def work() -> int:
         async with open_shared(tenant) as state:
             # A context without tasks may still have files, if an earlier clear was interrupted.
-            whose = await _owner(state.tasks, context_id, owner) or ""
-            return await clear_context(state, context_id, owner=whose)
+            whose = await _owner(state.tasks, session_id, owner) or ""
+            return await clear_context(state, session_id, owner=whose)
 
     if not yes:
-        typer.confirm(f"Remove the context {context_id!r} with all its tasks?", abort=True)
+        typer.confirm(f"Remove the context {session_id!r} with all its tasks?", abort=True)
     removed = asyncio.run(work())
     if as_json:
-        typer.echo(json.dumps({"context": context_id, "tasks_removed": removed}))
+        typer.echo(json.dumps({"context": session_id, "tasks_removed": removed}))
     elif removed:
         _out.print(f"removed {removed} tasks")
     else:
-        _out.print(f"there was no context {escape(repr(context_id))} with tasks to remove")
+        _out.print(f"there was no context {escape(repr(session_id))} with tasks to remove")
 
 
 @app.command()
 def assign(
-    context_id: ContextId,
+    session_id: ContextId,
     *,
     owner: Annotated[str, typer.Option(help="Who gets it.")],
     new_id: Annotated[
@@ -174,21 +174,21 @@ def assign(
 
     async def work() -> None:
         async with open_shared(tenant) as state:
-            await state.ops.assign_context(context_id, owner=owner, new_id=new_id)
+            await state.ops.assign_context(session_id, owner=owner, new_id=new_id)
 
     asyncio.run(work())
-    _out.print(f"{escape(new_id or context_id)} is a session of {escape(owner)} now")
+    _out.print(f"{escape(new_id or session_id)} is a session of {escape(owner)} now")
 
 
-async def _owner(ledger: TaskLedger, context_id: str, given: str | None) -> str | None:
+async def _owner(ledger: TaskLedger, session_id: str, given: str | None) -> str | None:
     """Return the owner of the context: the given one, or the only one that has it."""
     if given is not None:
         return given
-    page = await ledger.list(owner=ANY_OWNER, context_id=context_id, limit=100)
+    page = await ledger.list(owner=ANY_OWNER, session_id=session_id, limit=100)
     owners = {task.owner for task in page.tasks}
     if len(owners) > 1:
         names = ", ".join(repr(one) for one in sorted(owners))
         raise InvalidInputError(
-            "owner", f"context {context_id!r} has several owners: {names}: pass --owner"
+            "owner", f"context {session_id!r} has several owners: {names}: pass --owner"
         )
     return owners.pop() if owners else None

@@ -79,7 +79,7 @@ def create(
             missed=missed,
             missed_limit=missed_limit,
             grace_seconds=grace,
-            context_id=context,
+            session_id=context,
             owner=owner,
         )
 

@@ -90,7 +90,7 @@ def list_tasks(
                 owner=owner,
                 states=state or None,
                 agent=agent,
-                context_id=context,
+                session_id=context,
                 updated_after=since.astimezone() if since else None,
                 limit=limit,
                 cursor=cursor,
@@ -195,7 +195,7 @@ def submit(
         task = await ledger.submit(
             agent,
             ChatMessage.user(text),
-            context_id=context,
+            session_id=context,
             owner=owner,
             submit_key=key,
             max_attempts=max_attempts,

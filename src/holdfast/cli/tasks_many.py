@@ -328,7 +328,7 @@ def _where(
     return {
         "states": state or None,
         "agent": agent,
-        "context_id": context,
+        "session_id": context,
         "updated_after": since.astimezone() if since else None,
         "updated_before": before.astimezone() if before else None,
         "text": text,

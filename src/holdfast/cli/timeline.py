@@ -135,7 +135,7 @@ def draw_head(task: TaskRecord) -> Table:
     table.add_row("state", state_mark(task.state, _reason(task.note)))
     table.add_row("agent", escape(str(task.agent)))
     owner = f", owner {escape(task.owner)}" if task.owner else ""
-    table.add_row("context", escape(task.context_id) + owner)
+    table.add_row("context", escape(task.session_id) + owner)
     table.add_row("created", f"{clock(task.created_at)} ({ago(task.created_at)})")
     took = span((task.updated_at - task.created_at).total_seconds())
     table.add_row("last change", f"{clock(task.updated_at)} (after {took})")

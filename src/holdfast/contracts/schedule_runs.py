@@ -32,7 +32,7 @@ def load_schedule(stored: StoredSchedule) -> ScheduleRecord:
         stored.created_at,
         stored.updated_at,
         owner=draft.owner,
-        context_id=draft.context_id,
+        session_id=draft.session_id,
         metadata=decode_json(draft.metadata),
         missed=draft.missed,
         missed_limit=draft.missed_limit,
@@ -79,7 +79,7 @@ def _task(stored: StoredSchedule, tick: datetime, now: datetime) -> Draft:
     return Draft(
         draft.agent,
         StoredMessage(new_id(), now, draft.message),
-        context_id=draft.context_id,
+        session_id=draft.session_id,
         owner=draft.owner,
         metadata=encode_object(decode_json(draft.metadata) | facts, field="metadata"),
         submit_key=f"{RESERVED}schedule/{draft.uid}/{tick.isoformat()}",

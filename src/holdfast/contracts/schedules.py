@@ -22,6 +22,7 @@ from holdfast.values.checks import (
 )
 from holdfast.values.codec import decode_json
 from holdfast.values.content import ChatMessage
+from holdfast.values.deprecation import renamed
 from holdfast.values.errors import EngineError, HoldfastError, InvalidInputError, NotFoundError
 from holdfast.values.identity import Agent, AgentId
 from holdfast.values.ids import new_id
@@ -108,7 +109,7 @@ class ScheduleStore(Protocol):
         missed_limit: int = MISSED_LIMIT,
         grace_seconds: float = GRACE_SECONDS,
         owner: str | None = None,
-        context_id: str | None = None,
+        session_id: str | None = None,
         metadata: dict[str, Any] | None = None,
         max_attempts: int = MAX_ATTEMPTS,
     ) -> ScheduleRecord:
@@ -142,7 +143,7 @@ class ScheduleStore(Protocol):
         missed_limit: int = MISSED_LIMIT,
         grace_seconds: float = GRACE_SECONDS,
         owner: str | None = None,
-        context_id: str | None = None,
+        session_id: str | None = None,
         metadata: dict[str, Any] | None = None,
         max_attempts: int = MAX_ATTEMPTS,
     ) -> ScheduleRecord:
@@ -248,6 +249,7 @@ class Schedules(Layered, ScheduleStore):
     def __init__(self, storage: ScheduleStorage) -> None:
         self._storage = storage
 
+    @renamed(context_id="session_id")
     async def create(
         self, schedule_id: str, cron: str, *, owner: str | None = None, **content: Any
     ) -> ScheduleRecord:
@@ -343,7 +345,7 @@ def _draft(
     missed: Missed | str = Missed.ONCE,
     missed_limit: int = MISSED_LIMIT,
     grace_seconds: float = GRACE_SECONDS,
-    context_id: str | None = None,
+    session_id: str | None = None,
     metadata: dict[str, Any] | None = None,
     max_attempts: int = MAX_ATTEMPTS,
 ) -> ScheduleDraft:
@@ -365,7 +367,7 @@ def _draft(
         "message": StoredMessage.of(
             ChatMessage.user(message) if isinstance(message, str) else message
         ).payload,
-        "context_id": check_unreserved("context_id", check_absent_id("context_id", context_id)),
+        "session_id": check_unreserved("session_id", check_absent_id("session_id", session_id)),
         "metadata": encode_untraced(metadata),
         "missed": _check_missed(missed),
         "missed_limit": many,

@@ -22,6 +22,7 @@ from holdfast.values.checks import (
     check_text,
 )
 from holdfast.values.content import ChatMessage
+from holdfast.values.deprecation import renamed
 from holdfast.values.errors import ConfigError, InvalidInputError
 from holdfast.values.identity import Agent, AgentId
 from holdfast.values.owners import MemoryScope
@@ -283,13 +284,14 @@ class App(ScheduledApp):
         """
         return self._handlers.get(task.agent, task.handler_version)
 
+    @renamed(context_id="session_id")
     async def submit(
         self,
         state: TaskStores,
         message: str | ChatMessage,
         *,
         agent: Agent | None = None,
-        context_id: str | None = None,
+        session_id: str | None = None,
         owner: str | None = None,
         metadata: dict[str, Any] | None = None,
         submit_key: str | None = None,
@@ -307,7 +309,7 @@ class App(ScheduledApp):
         return await state.tasks.submit(
             handler.agent,
             message if isinstance(message, ChatMessage) else ChatMessage.user(message),
-            context_id=context_id,
+            session_id=session_id,
             owner=owner,
             metadata=metadata,
             submit_key=submit_key,

@@ -15,6 +15,7 @@ from holdfast.runtime.stores import TaskStores
 from holdfast.spi.tasks.forks import CHILD_STEP
 from holdfast.values.checks import check_id
 from holdfast.values.content import ChatMessage
+from holdfast.values.deprecation import renamed
 from holdfast.values.errors import NotFoundError
 from holdfast.values.identity import Agent
 from holdfast.values.lifecycle import TaskState
@@ -42,13 +43,14 @@ class TaskChildren(TaskSteps):
         self._children: dict[str, TaskRecord] | None = None
         self._new_children: set[str] = set()
 
+    @renamed(context_id="session_id")
     async def call(
         self,
         agent: Agent,
         message: str | ChatMessage,
         *,
         name: str | None = None,
-        context_id: str | None = None,
+        session_id: str | None = None,
         metadata: dict[str, Any] | None = None,
         max_attempts: int = MAX_ATTEMPTS,
         run_after: datetime | timedelta | None = None,
@@ -60,7 +62,7 @@ class TaskChildren(TaskSteps):
         runs the handler again from the start, and this call returns the child's result. A child
         that is ``failed``, ``canceled`` or ``rejected`` raises ``ChildTaskError`` with its reason.
 
-        The child has this task's owner, and a context of its own unless ``context_id`` is given.
+        The child has this task's owner, and a context of its own unless ``session_id`` is given.
         ``name`` is that of the step; the default is the agent. ::
 
             text = await task.call("reader", "chapter 2")
@@ -69,20 +71,21 @@ class TaskChildren(TaskSteps):
             agent,
             message,
             name=name,
-            context_id=context_id,
+            session_id=session_id,
             metadata=metadata,
             max_attempts=max_attempts,
             run_after=run_after,
         )
         return await self.wait(child_id)
 
+    @renamed(context_id="session_id")
     async def spawn(
         self,
         agent: Agent,
         message: str | ChatMessage,
         *,
         name: str | None = None,
-        context_id: str | None = None,
+        session_id: str | None = None,
         metadata: dict[str, Any] | None = None,
         max_attempts: int = MAX_ATTEMPTS,
         run_after: datetime | timedelta | None = None,
@@ -95,7 +98,7 @@ class TaskChildren(TaskSteps):
         """
         work = message if isinstance(message, ChatMessage) else ChatMessage.user(message)
         how: ChildOptions = {
-            "context_id": context_id,
+            "session_id": session_id,
             "metadata": metadata,
             "max_attempts": max_attempts,
             "run_after": run_after,

@@ -20,6 +20,7 @@ from holdfast.runtime.cleanup_upgrade import (
 from holdfast.runtime.offload import release
 from holdfast.runtime.running_task import RunningTask
 from holdfast.runtime.stores import TaskStores
+from holdfast.values.deprecation import renamed
 from holdfast.values.errors import HoldfastError
 from holdfast.values.identity import AgentId
 from holdfast.values.owners import ANY_OWNER, owned_id
@@ -34,7 +35,7 @@ class Cleanup:
 
     ::
 
-        cleanup = Cleanup(state, held, "researcher", task.context_id)
+        cleanup = Cleanup(state, held, "researcher", task.session_id)
         await cleanup.of_run()
     """
 
@@ -134,7 +135,8 @@ async def _swept(stores: TaskStores, task_id: str, marks: Sequence[CleanupMark])
     return True
 
 
-async def clear_context(stores: TaskStores, context_id: str, *, owner: str | None = None) -> int:
+@renamed(context_id="session_id")
+async def clear_context(stores: TaskStores, session_id: str, *, owner: str | None = None) -> int:
     """Delete a context: tasks, files, state, transcript and memory. Returns how many tasks.
 
     Facts stay, because they belong to the agent. After a crash in the middle, call it again to
@@ -142,16 +144,16 @@ async def clear_context(stores: TaskStores, context_id: str, *, owner: str | Non
 
         await clear_context(state, "c1", owner="ana")
     """
-    removed = await stores.tasks.clear_context(context_id, owner=owner)
-    marks = await stores.tasks.list_context_cleanup(context_id, owner=owner)
-    earlier = await earlier_files(stores, context_id, owner or "")
+    removed = await stores.tasks.clear_context(session_id, owner=owner)
+    marks = await stores.tasks.list_context_cleanup(session_id, owner=owner)
+    earlier = await earlier_files(stores, session_id, owner or "")
     for _, of_task in _by_task(marks + earlier):
         await carry_out(stores, of_task)
     if earlier:
-        await forget_files(stores, context_id, owner or "")
+        await forget_files(stores, session_id, owner or "")
     owned = stores.for_owner(owner or "")
-    await owned.episodes.clear(context_id)
-    await owned.short_term.clear(context_id)
+    await owned.episodes.clear(session_id)
+    await owned.short_term.clear(session_id)
     return removed
 
 

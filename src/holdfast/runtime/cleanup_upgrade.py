@@ -46,34 +46,34 @@ async def forget_marks(stores: TaskStores, task_id: str) -> None:
     await stores.short_term.update_state(MARKS, {}, delete_keys=[task_id])
 
 
-async def earlier_files(stores: TaskStores, context_id: str, owner: str) -> list[CleanupMark]:
+async def earlier_files(stores: TaskStores, session_id: str, owner: str) -> list[CleanupMark]:
     """Return marks for the files in the artifacts of a context's tasks.
 
     ::
 
         files = await earlier_files(state, "c1", "ana")
     """
-    found = await stores.short_term.get_state(files_session(context_id, owner))
+    found = await stores.short_term.get_state(files_session(session_id, owner))
     return [mark for task_id, refs in found.items() for mark in _marks(task_id, "artifact", refs)]
 
 
-async def forget_files(stores: TaskStores, context_id: str, owner: str) -> None:
+async def forget_files(stores: TaskStores, session_id: str, owner: str) -> None:
     """Delete the list of those files.
 
     ::
 
         await forget_files(state, "c1", "ana")
     """
-    await stores.short_term.clear(files_session(context_id, owner))
+    await stores.short_term.clear(files_session(session_id, owner))
 
 
-def files_session(context_id: str, owner: str) -> str:
+def files_session(session_id: str, owner: str) -> str:
     """Return the id of the session that lists the files of a context.
 
     >>> files_session("c1", "ana") == files_session("c1", "ana") != files_session("ana", "c1")
     True
     """
-    return FILES + hashlib.sha256(f"{owner}\0{context_id}".encode()).hexdigest()
+    return FILES + hashlib.sha256(f"{owner}\0{session_id}".encode()).hexdigest()
 
 
 def _read(task_id: str, mark: Any) -> list[CleanupMark]:

@@ -68,9 +68,9 @@ class TaskContext(TaskInbox):
         agent = (
             str(record.agent) if memory == "shared" else owned_id(record.owner, str(record.agent))
         )
-        session = owned_id(record.owner, record.context_id)
+        session = owned_id(record.owner, record.session_id)
         self.cleanup = Cleanup(stores, held, agent, session)
-        self.state = WorkingMemory(self._owned.short_term, record.context_id)
+        self.state = WorkingMemory(self._owned.short_term, record.session_id)
         """The working state of the task's context.
 
         ::
@@ -95,7 +95,7 @@ class TaskContext(TaskInbox):
 
         A handler may run again: write with an explicit id, or inside a step. ::
 
-            board = await task.stores.boards.get_by_conversation(task.context_id)
+            board = await task.stores.boards.get_by_conversation(task.session_id)
             await task.stores.channel("alerts").publish({"reading": len(pages)}, id=task.id)
         """
         self.resources = resources
@@ -125,7 +125,7 @@ class TaskContext(TaskInbox):
             woken = await task.memory.hydrate(task.message.text)
             await task.memory.record("decision", {"use": "postgres"}, event_id=f"{task.id}:db")
         """
-        return self._owned.memory(self.agent, session_id=self.context_id)
+        return self._owned.memory(self.agent, session_id=self.session_id)
 
     @overload
     async def ask(

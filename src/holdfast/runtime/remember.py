@@ -55,7 +55,7 @@ class Remembering:
             return
         try:
             said = await stores.tasks.context_messages(
-                task.context_id, agents=self._agents, owner=task.owner
+                task.session_id, agents=self._agents, owner=task.owner
             )
             await self._copy(stores, said)
         except HoldfastError as error:
@@ -65,7 +65,7 @@ class Remembering:
         """Copy a message that a handler has just added with ``say``."""
         if task.agent in self._agents:
             said = TaskMessage(
-                task.id, task.agent, task.owner, task.context_id, task.version, message
+                task.id, task.agent, task.owner, task.session_id, task.version, message
             )
             await self._copy(stores, [said])
 
@@ -85,7 +85,7 @@ class Remembering:
                 if one.task_id not in there:
                     # Its context was cleared meanwhile: delete the copies too.
                     await self._history(stores, one).clear_run(
-                        one.agent, session_id=one.context_id, run_id=one.task_id
+                        one.agent, session_id=one.session_id, run_id=one.task_id
                     )
             count += len(tasks)
         return count
@@ -104,7 +104,7 @@ class Remembering:
 async def _append(history: HistoryProvider, said: Sequence[TaskMessage]) -> None:
     """Append messages of one task to its context's transcript, each once."""
     task = said[0]
-    where: dict[str, str] = {"session_id": task.context_id, "run_id": task.task_id}
+    where: dict[str, str] = {"session_id": task.session_id, "run_id": task.task_id}
     try:
         await history.append_many(task.agent, [one.message for one in said], **where)
     except (ConflictError, InvalidInputError):

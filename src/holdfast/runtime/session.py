@@ -65,7 +65,7 @@ class TaskHistory:
         await self._history.append_many(
             self._record.agent,
             [replace(one, id=id_) for one, id_ in zip(messages, ids, strict=True)],
-            session_id=self._record.context_id,
+            session_id=self._record.session_id,
             run_id=self._record.id,
         )
 
@@ -78,5 +78,5 @@ class TaskHistory:
             window = await task.history.messages(limit=20)
         """
         return await self._history.get_messages(
-            self._record.agent, session_id=self._record.context_id, recent_limit=limit
+            self._record.agent, session_id=self._record.session_id, recent_limit=limit
         )

@@ -227,7 +227,7 @@ class HandlerStores:
 
         ::
 
-            board = await task.stores.boards.get_by_conversation(task.context_id)
+            board = await task.stores.boards.get_by_conversation(task.session_id)
         """
         return self._stores.boards
 
@@ -237,7 +237,7 @@ class HandlerStores:
 
         ::
 
-            newest = await task.stores.checkpoints.get(task.context_id)
+            newest = await task.stores.checkpoints.get(task.session_id)
         """
         return self._stores.checkpoints
 

@@ -7,7 +7,7 @@ from typing import Any
 from holdfast.runtime.running_task import RunningTask, Stop
 from holdfast.runtime.stores import TaskStores
 from holdfast.values.content import ChatMessage
-from holdfast.values.deprecation import renamed
+from holdfast.values.deprecation import renamed, warn_deprecated
 from holdfast.values.identity import AgentId
 from holdfast.values.tasks.records import TaskRecord
 
@@ -36,14 +36,20 @@ class TaskFacts:
         return self._record.id
 
     @property
-    def context_id(self) -> str:
+    def session_id(self) -> str:
         """The conversation that the task is part of.
 
         ::
 
-            await task.say(f"this is conversation {task.context_id}")
+            await task.say(f"this is conversation {task.session_id}")
         """
-        return self._record.context_id
+        return self._record.session_id
+
+    @property
+    def context_id(self) -> str:
+        """Deprecated: use ``session_id``."""
+        warn_deprecated("TaskContext.context_id", "TaskContext.session_id")
+        return self.session_id
 
     @property
     def agent(self) -> AgentId:
@@ -138,7 +144,7 @@ class TaskFacts:
                 task.log.info("%s: %s", message.role, message.text)
         """
         context = await self._stores.tasks.get_context(
-            self.context_id, owner=self.owner, messages_limit=limit
+            self.session_id, owner=self.owner, messages_limit=limit
         )
         return [] if context is None else context.messages
 

@@ -85,7 +85,7 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
             since = params.status_timestamp_after.ToDatetime(tzinfo=UTC)
         page = await call.state.tasks.list(
             owner=call.reads,
-            context_id=params.context_id or None,
+            session_id=params.context_id or None,
             states=states_of(params.status) if params.status else None,
             updated_after=since,
             limit=size,
@@ -252,7 +252,7 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
         if said is None:
             raise TaskNotFoundError
         files = await self._files.of(call.state, said.content, task_id=task.id)
-        message = message_to_wire(said, context_id=task.context_id, files=files)
+        message = message_to_wire(said, context_id=task.session_id, files=files)
         message.metadata[TASK] = task.id
         return message
 

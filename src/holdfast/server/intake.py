@@ -74,7 +74,7 @@ class Intake:
         return await call.state.tasks.submit(
             handler.agent,
             message_from_wire(said),
-            context_id=said.context_id,
+            session_id=said.context_id,
             owner=call.owner,
             metadata=metadata,
             submit_key=key,
@@ -85,7 +85,7 @@ class Intake:
 
     async def _answer(self, call: Call, said: a2a.Message, push: list[PushConfig]) -> TaskRecord:
         task = await self._known(call, said.task_id)
-        if said.context_id and said.context_id != task.context_id:
+        if said.context_id and said.context_id != task.session_id:
             raise InvalidParamsError(
                 message="message.contextId: is not the context of the task: leave it out"
             )

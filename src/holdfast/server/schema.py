@@ -34,7 +34,7 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/_\-\s]*={0,2}\s*")
 _INDEX = re.compile(r"\[\d+\]")
 _NAMES: dict[str, tuple[str, ...]] = {
     "id": ("message.message_id", "id"),
-    "context_id": ("message.context_id", "context_id"),
+    "session_id": ("message.context_id", "context_id"),
     "task_id": ("message.task_id", "task_id", "id"),
     "config_id": ("id",),
     "cursor": ("page_token",),

@@ -80,7 +80,7 @@ class Timeline:
             files = await self._files.of(state, body.parts, task_id=task.id)
             piece = a2a.TaskArtifactUpdateEvent(
                 task_id=task.id,
-                context_id=task.context_id,
+                context_id=task.session_id,
                 artifact=artifact_to_wire(body, files=files),
                 append=body.append,
                 last_chunk=body.last_chunk,
@@ -117,8 +117,8 @@ class Timeline:
         files = await self._files.of(state, blocks, task_id=task.id)
         update = a2a.TaskStatusUpdateEvent(
             task_id=task.id,
-            context_id=task.context_id,
-            status=status_to_wire(at, context_id=task.context_id, message=said, files=files),
+            context_id=task.session_id,
+            status=status_to_wire(at, context_id=task.session_id, message=said, files=files),
         )
         if at.to_state is TaskState.PAUSED:
             update.metadata.CopyFrom(object_to_wire({"paused": True}))

@@ -291,13 +291,13 @@ def task_to_wire(task: TaskRecord, *, files: Files | None = None) -> a2a.Task:
     """Convert a task to A2A, with the messages and artifacts of its record."""
     found = a2a.Task(
         id=task.id,
-        context_id=task.context_id,
+        context_id=task.session_id,
         status=status_to_wire(
-            task, context_id=task.context_id, message=task.status_message, files=files
+            task, context_id=task.session_id, message=task.status_message, files=files
         ),
         artifacts=[artifact_to_wire(one, files=files) for one in task.artifacts],
         history=[
-            message_to_wire(one, task_id=task.id, context_id=task.context_id, files=files)
+            message_to_wire(one, task_id=task.id, context_id=task.session_id, files=files)
             for one in task.messages
         ],
     )

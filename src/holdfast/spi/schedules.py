@@ -35,7 +35,7 @@ class ScheduleDraft:
     timezone: str
     agent: AgentId
     message: str
-    context_id: str
+    session_id: str
     metadata: str
     missed: Missed
     missed_limit: int

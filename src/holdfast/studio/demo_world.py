@@ -37,7 +37,7 @@ async def is_filled(state: State) -> bool:
         if not await is_filled(state):
             await fill(state)
     """
-    page = await state.tasks.list(context_id=CONVERSATION, states=["completed"], limit=1)
+    page = await state.tasks.list(session_id=CONVERSATION, states=["completed"], limit=1)
     return bool(page.tasks)
 
 
@@ -144,7 +144,7 @@ class _Ledger:
         """A worker dies after two steps; the next one goes on from there."""
         agent = "scout"
         text = "Compare three managed Postgres offers for the migration, and recommend one."
-        task = await self._tasks.submit(agent, ChatMessage.user(text), context_id=CONVERSATION)
+        task = await self._tasks.submit(agent, ChatMessage.user(text), session_id=CONVERSATION)
         claimed = await self._claim(agent, lease=max(_LEASE_SECONDS * 3 * self._pace, 1.0))
         await self._pause(0.6)
         await self._tasks.record_step(claimed.lease, StepKey("fetch"), {"pages": 3})

@@ -79,7 +79,7 @@ def _begun(instruments: Instruments, claimed: ClaimedTask, held: RunningTask) ->
     attributes: Attributes = {
         "gen_ai.operation.name": "invoke_agent",
         "gen_ai.agent.name": str(task.agent),
-        "gen_ai.conversation.id": task.context_id,
+        "gen_ai.conversation.id": task.session_id,
         "holdfast.task.id": task.id,
         "holdfast.task.attempt": task.attempts,
         "holdfast.task.fence": task.fence,

@@ -103,7 +103,7 @@ async def _fill_tasks(store: Callable[..., Any]) -> dict[str, Any]:
     first = await tasks.submit(
         "writer",
         ChatMessage.user("one"),
-        context_id="c1",
+        session_id="c1",
         submit_key="k1",
         push=[hook],
         owner="ana",
@@ -129,5 +129,5 @@ async def _fill_tasks(store: Callable[..., Any]) -> dict[str, Any]:
     later = await tasks.submit(
         "writer", ChatMessage.user("four"), run_after=NOON.replace(year=2090)
     )
-    await tasks.submit("writer", ChatMessage.user("five"), context_id="c1", owner="ana")
+    await tasks.submit("writer", ChatMessage.user("five"), session_id="c1", owner="ana")
     return {"first": first.id, "lease": child_work.lease, "waits": waits.id, "later": later.id}

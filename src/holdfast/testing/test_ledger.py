@@ -39,7 +39,7 @@ async def test_a_task_comes_back_as_it_was_submitted(store: Any) -> None:
     task = await store.submit(
         AgentId("writer", "a1"),
         message,
-        context_id="c1",
+        session_id="c1",
         owner="ana",
         metadata={"b": 1, "a": [None, 1e16]},
         submit_key="k1",
@@ -47,7 +47,7 @@ async def test_a_task_comes_back_as_it_was_submitted(store: Any) -> None:
         run_after=later,
     )
     back = await store.get(task.id, owner="ana")
-    assert (back.id, back.context_id, back.owner) == (task.id, "c1", "ana")
+    assert (back.id, back.session_id, back.owner) == (task.id, "c1", "ana")
     assert back.agent == AgentId("writer", "a1")
     assert back.messages == [message]
     assert list(back.metadata.items()) == [("b", 1), ("a", [None, 1e16])]
@@ -64,7 +64,7 @@ async def test_a_submitted_task_has_its_id_and_context_at_once_and_begins_with_i
 ) -> None:
     task = await store.submit("writer", ChatMessage.user("hello"))
     assert task.id
-    assert task.context_id
+    assert task.session_id
     assert task.state is TaskState.SUBMITTED
     back = await store.get(task.id)
     assert texts(back.messages) == ["hello"]
@@ -73,13 +73,13 @@ async def test_a_submitted_task_has_its_id_and_context_at_once_and_begins_with_i
 
 async def test_tasks_without_a_submit_key_are_never_merged(store: Any) -> None:
     message = ChatMessage.user("hello")
-    first, second = [await store.submit("writer", message, context_id="c1") for _ in range(2)]
+    first, second = [await store.submit("writer", message, session_id="c1") for _ in range(2)]
     assert first.id != second.id
     assert len(await _ids(store)) == 2
 
 
 async def test_the_same_submit_key_with_the_same_content_is_the_same_task(store: Any) -> None:
-    given: dict[str, Any] = {"submit_key": "k1", "metadata": {"a": 1}, "context_id": "c1"}
+    given: dict[str, Any] = {"submit_key": "k1", "metadata": {"a": 1}, "session_id": "c1"}
     message = ChatMessage.user("hello")
     first = await store.submit("writer", message, **given)
     await store.cancel(first.id)
@@ -99,7 +99,7 @@ async def test_the_same_submit_key_with_other_content_is_a_conflict_and_nothing_
         ("writer", ChatMessage.user("bye"), {}),
         ("reader", message, {}),
         ("writer", message, {"metadata": {"a": 1}}),
-        ("writer", message, {"context_id": "c1"}),
+        ("writer", message, {"session_id": "c1"}),
         ("writer", message, {"max_attempts": 1}),
         ("writer", message, {"run_after": soon}),
     ):
@@ -110,7 +110,7 @@ async def test_the_same_submit_key_with_other_content_is_a_conflict_and_nothing_
 
 
 async def test_a_context_id_or_an_owner_that_begins_with_holdfast_is_refused(store: Any) -> None:
-    for field in ("context_id", "owner"):
+    for field in ("session_id", "owner"):
         for value in ("holdfast.cleanup", "holdfast."):
             with pytest.raises(InvalidInputError) as caught:
                 await submitted(store, **{field: value})
@@ -152,7 +152,7 @@ async def test_20_concurrent_submits_with_one_submit_key_make_one_task(store: An
 
 async def test_30_concurrent_submits_lose_no_task(store: Any) -> None:
     tasks = await asyncio.gather(
-        *(submitted(store, f"task {at}", context_id="c1") for at in range(30))
+        *(submitted(store, f"task {at}", session_id="c1") for at in range(30))
     )
     assert sorted(await _ids(store, limit=100)) == sorted(task.id for task in tasks)
     await check_invariants(store, submitted=30)
@@ -193,12 +193,12 @@ async def test_messages_limit_takes_the_last_messages(store: Any) -> None:
 
 async def test_one_tenant_never_sees_anothers_tasks(harness: Harness, store: Any) -> None:
     other = harness.store(CONTRACT, tenant="other")
-    task = await submitted(store, submit_key="k1", context_id="c1")
+    task = await submitted(store, submit_key="k1", session_id="c1")
     assert await other.get(task.id, owner=None) is None
     assert await _ids(other, owner=None) == []
     with pytest.raises(NotFoundError):
         await other.cancel(task.id, owner=None)
-    theirs = await submitted(other, "another thing", submit_key="k1", context_id="c1")
+    theirs = await submitted(other, "another thing", submit_key="k1", session_id="c1")
     assert theirs.id != task.id
     assert await _ids(store, owner=None) == [task.id]
 

@@ -51,12 +51,12 @@ async def test_an_adopted_task_comes_back_as_it_was_reported(store: Any) -> None
         StatusReport("working", ChatMessage.assistant("one moment"), note="n", at=THEN),
         _chunk("6:12", name="tides", metadata={"unit": "UTC"}),
         owner="ana",
-        context_id="c1",
+        session_id="c1",
         metadata={"a": 1},
     )
     task = await found(store, "t1")
     assert (made.id, made.version, made.adopted) == ("t1", task.version, True)
-    assert (task.state, task.owner, task.context_id) == (TaskState.WORKING, "ana", "c1")
+    assert (task.state, task.owner, task.session_id) == (TaskState.WORKING, "ana", "c1")
     assert (str(task.agent), task.metadata, task.note) == ("writer", {"a": 1}, "n")
     assert texts(task.messages) == ["Tides of Brest?", "one moment"]
     assert task.status_message is not None
@@ -66,7 +66,7 @@ async def test_an_adopted_task_comes_back_as_it_was_reported(store: Any) -> None
     assert (task.adopted, task.worker, task.fence) == (True, "", 0)
     other = await store.adopt("t2", agent="writer")
     assert (other.state, other.owner) == (TaskState.SUBMITTED, "")
-    assert other.context_id not in ("", "c1")
+    assert other.session_id not in ("", "c1")
     assert not (await submitted(store)).adopted
 
 
@@ -90,8 +90,8 @@ async def test_an_adopted_task_is_never_recovered(harness: Harness, store: Any) 
 
 async def test_an_adopted_task_at_work_holds_up_no_other_task_of_its_context(store: Any) -> None:
     for task_id in ("t1", "t2"):
-        await adopted(store, StatusReport("working"), task_id=task_id, context_id="c1")
-    mine = await submitted(store, context_id="c1")
+        await adopted(store, StatusReport("working"), task_id=task_id, session_id="c1")
+    mine = await submitted(store, session_id="c1")
     taken = await claimed(store, serial_contexts=True)
     assert taken.task.id == mine.id
     await recorded(store, StatusReport("completed"))
@@ -383,7 +383,7 @@ async def test_an_adopted_id_or_owner_that_begins_with_holdfast_is_refused(store
     for field, how in (
         ("task_id", {"task_id": reserved}),
         ("owner", {"owner": reserved}),
-        ("context_id", {"context_id": reserved}),
+        ("session_id", {"session_id": reserved}),
     ):
         with pytest.raises(InvalidInputError) as error:
             await adopted(store, **how)

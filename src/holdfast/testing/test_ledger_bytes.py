@@ -152,7 +152,7 @@ async def test_pages_of_max_bytes_follow_each_other_without_a_gap_or_a_repeat(st
 async def test_max_bytes_gives_the_newest_messages_of_a_context_that_fit_and_always_the_newest(
     store: Any,
 ) -> None:
-    _, said = await _conversation(store, context_id="c1")
+    _, said = await _conversation(store, session_id="c1")
     for count in (1, 2, 3, 4):
         fits = _size(*said[-count:])
         context = await store.get_context("c1", max_bytes=fits)

@@ -67,7 +67,7 @@ async def test_changes_gives_each_change_of_state_once(store: Any) -> None:
     assert len(found) == len({(one.task_id, one.seq) for one in found}) == 5
     ended = next(one for one in found if one.to_state is TaskState.CANCELED)
     assert (ended.task_id, ended.by_name, ended.owner) == (second.id, "ben", "")
-    assert (str(ended.agent), ended.context_id) == ("writer", second.context_id)
+    assert (str(ended.agent), ended.session_id) == ("writer", second.session_id)
     assert found[0].owner == "ana"
 
 
@@ -89,7 +89,7 @@ async def test_changes_of_concurrent_writers_are_all_in_the_feed(store: Any) -> 
     done, seen, cursor = asyncio.Event(), list[Any](), None
 
     async def write(number: int) -> str:
-        task = await submitted(store, f"work {number}", context_id=f"c{number}")
+        task = await submitted(store, f"work {number}", session_id=f"c{number}")
         await store.pause(task.id)
         await store.resume(task.id)
         return task.id

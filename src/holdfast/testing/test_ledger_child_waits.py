@@ -149,7 +149,7 @@ async def test_the_end_of_a_child_that_races_its_parents_wait_is_not_lost(store:
 
 async def test_a_child_that_is_deleted_is_not_waited_for(store: Any) -> None:
     lease = await leased(store)
-    first = await _child(store, lease, 1, context_id="c1")
+    first = await _child(store, lease, 1, session_id="c1")
     second = await _child(store, lease, 2)
     await _waits(store, lease, first.id, second.id)
     await store.clear_context("c1")
@@ -195,8 +195,8 @@ async def test_a_parent_that_waits_can_be_canceled(store: Any) -> None:
 
 
 async def test_a_child_in_its_parents_context_does_not_wait_for_its_parent(store: Any) -> None:
-    lease = await leased(store, context_id="c1")
-    child = await _child(store, lease, context_id="c1")
+    lease = await leased(store, session_id="c1")
+    child = await _child(store, lease, session_id="c1")
     assert await store.claim("w9", agents=["reader"]) == []
     await _waits(store, lease, child.id)
     assert await _ended(store) == child.id

@@ -77,13 +77,13 @@ async def test_a_child_has_its_parents_owner_and_names_its_parent(store: Any) ->
 
 
 async def test_a_child_has_a_context_of_its_own_unless_it_is_given_one(store: Any) -> None:
-    lease = await leased(store, context_id="c1")
+    lease = await leased(store, session_id="c1")
     own = await _child(store, lease, 1)
-    shared = await _child(store, lease, 2, context_id="c1")
-    assert own.context_id not in ("", "c1")
-    assert shared.context_id == "c1"
-    with pytest.raises(InvalidInputError, match="context_id"):
-        await _child(store, lease, 3, context_id="holdfast.c1")
+    shared = await _child(store, lease, 2, session_id="c1")
+    assert own.session_id not in ("", "c1")
+    assert shared.session_id == "c1"
+    with pytest.raises(InvalidInputError, match="session_id"):
+        await _child(store, lease, 3, session_id="holdfast.c1")
 
 
 async def test_a_child_is_submitted_once_under_its_step_key(harness: Harness, store: Any) -> None:
@@ -118,7 +118,7 @@ async def test_a_child_under_a_stored_step_key_with_other_arguments_is_a_conflic
         ("editor", WORK, {}),
         ("reader", ChatMessage.user("another"), {}),
         ("reader", WORK, {"metadata": {"n": 1}}),
-        ("reader", WORK, {"context_id": "c1"}),
+        ("reader", WORK, {"session_id": "c1"}),
     ):
         with pytest.raises(ConflictError):
             await store.submit_child(lease, _key(), agent, message, **how)

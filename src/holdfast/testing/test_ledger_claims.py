@@ -125,14 +125,14 @@ async def test_one_tenant_never_claims_anothers_tasks(harness: Harness, store: A
 
 
 async def test_a_claim_takes_at_most_one_task_of_a_context(store: Any) -> None:
-    first = await submitted(store, context_id="c1")
-    await submitted(store, context_id="c1")
-    other = await submitted(store, context_id="c2")
+    first = await submitted(store, session_id="c1")
+    await submitted(store, session_id="c1")
+    other = await submitted(store, session_id="c2")
     assert await _claims(store) == [first.id, other.id]
 
 
 async def test_a_context_at_work_is_skipped_until_its_task_leaves_working(store: Any) -> None:
-    first, second = [await submitted(store, context_id="c1") for _ in range(2)]
+    first, second = [await submitted(store, session_id="c1") for _ in range(2)]
     [one] = await store.claim("w1")
     assert one.task.id == first.id
     assert await _claims(store) == []
@@ -141,14 +141,14 @@ async def test_a_context_at_work_is_skipped_until_its_task_leaves_working(store:
 
 
 async def test_without_serial_contexts_tasks_of_one_context_run_side_by_side(store: Any) -> None:
-    tasks = [(await submitted(store, context_id="c1")).id for _ in range(3)]
+    tasks = [(await submitted(store, session_id="c1")).id for _ in range(3)]
     assert await _claims(store, limit=2, serial_contexts=False) == tasks[:2]
     assert await _claims(store) == []
     assert await _claims(store, serial_contexts=False) == tasks[2:]
 
 
 async def test_contexts_of_different_owners_do_not_wait_for_each_other(store: Any) -> None:
-    tasks = [(await submitted(store, context_id="c1", owner=who)).id for who in ("ana", "ben")]
+    tasks = [(await submitted(store, session_id="c1", owner=who)).id for who in ("ana", "ben")]
     assert await _claims(store) == tasks
 
 

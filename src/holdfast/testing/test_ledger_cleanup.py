@@ -165,7 +165,7 @@ async def test_a_deleted_mark_is_gone(harness: Harness, store: Any) -> None:
 
 
 async def test_files_that_are_kept_are_due_when_their_task_is_removed(store: Any) -> None:
-    lease = await leased(store, context_id="c1")
+    lease = await leased(store, session_id="c1")
     assert await store.keep_files(lease.task_id, ["b1", "b2"])
     assert await store.keep_files(lease.task_id, ["b2"])
     await store.transition(lease, "completed")
@@ -179,7 +179,7 @@ async def test_files_that_are_kept_are_due_when_their_task_is_removed(store: Any
 
 async def test_the_files_of_a_task_that_is_gone_are_not_kept(store: Any) -> None:
     assert not await store.keep_files("nobody", ["b1"])
-    lease = await leased(store, context_id="c1")
+    lease = await leased(store, session_id="c1")
     await store.clear_context("c1")
     assert not await store.keep_files(lease.task_id, ["b1"])
     assert await store.claim_cleanup() == []
@@ -188,10 +188,10 @@ async def test_the_files_of_a_task_that_is_gone_are_not_kept(store: Any) -> None
 async def test_after_clear_context_the_marks_of_its_tasks_are_due_and_found_by_the_context(
     store: Any,
 ) -> None:
-    done = await _ended(store, "b1", context_id="c1", owner="ana")
-    live = await leased(store, context_id="c1", owner="ana")
+    done = await _ended(store, "b1", session_id="c1", owner="ana")
+    live = await leased(store, session_id="c1", owner="ana")
     await store.add_cleanup(live, "blob", "b2")
-    other = await _ended(store, "b3", context_id="c1", owner="ben")
+    other = await _ended(store, "b3", session_id="c1", owner="ben")
     await store.clear_context("c1", owner="ana")
     found = await store.list_context_cleanup("c1", owner="ana")
     assert {(mark.task_id, mark.ref) for mark in found} == {(done, "b1"), (live.task_id, "b2")}
@@ -202,16 +202,16 @@ async def test_after_clear_context_the_marks_of_its_tasks_are_due_and_found_by_t
 
 
 async def test_a_new_task_of_a_cleared_context_does_not_make_its_marks_due(store: Any) -> None:
-    await _ended(store, "b1", context_id="c1")
+    await _ended(store, "b1", session_id="c1")
     await store.clear_context("c1")
-    lease = await leased(store, context_id="c1")
+    lease = await leased(store, session_id="c1")
     await store.add_cleanup(lease, "blob", "b2")
     assert [mark.ref for mark in await store.list_context_cleanup("c1")] == ["b1"]
     assert [mark.ref for mark in await store.claim_cleanup()] == ["b1"]
 
 
 async def test_one_tenant_never_sees_anothers_marks(harness: Harness, store: Any) -> None:
-    task_id = await _ended(store, "b1", context_id="c1")
+    task_id = await _ended(store, "b1", session_id="c1")
     other = harness.store("tasks", tenant="other")
     assert await other.claim_cleanup() == []
     assert await other.list_cleanup(task_id) == []

@@ -20,9 +20,9 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 async def test_delete_removes_a_task_with_all_it_holds(store: Any) -> None:
     await adopted(
-        store, ChatMessage.user("hello"), ArtifactChunk("a1", [TextBlock("x")]), context_id="c1"
+        store, ChatMessage.user("hello"), ArtifactChunk("a1", [TextBlock("x")]), session_id="c1"
     )
-    mine = await submitted(store, context_id="c1", submit_key="k1")
+    mine = await submitted(store, session_id="c1", submit_key="k1")
     for name in ("t1", mine.id):
         await store.append_feedback(name, "good")
         await store.upsert_push_config(name, PushConfig("p1", "https://example.org"))
@@ -80,8 +80,8 @@ async def test_after_delete_nothing_brings_a_task_back(harness: Harness, store: 
 
 
 async def test_a_deleted_task_leaves_the_others_of_its_context(store: Any) -> None:
-    await adopted(store, ChatMessage.user("one"), context_id="c1")
-    await adopted(store, ChatMessage.user("two"), task_id="t2", context_id="c1")
+    await adopted(store, ChatMessage.user("one"), session_id="c1")
+    await adopted(store, ChatMessage.user("two"), task_id="t2", session_id="c1")
     assert await store.delete("t1")
     assert texts((await store.get_context("c1")).messages) == ["two"]
     assert [one.tasks for one in (await store.list_contexts()).contexts] == [1]

@@ -89,12 +89,12 @@ async def test_a_fork_leaves_the_task_as_it_was(store: Any, harness: Harness) ->
 
 
 async def test_a_fork_is_in_a_context_of_its_own(store: Any, harness: Harness) -> None:
-    lease = await _worked_on(store, harness, context_id="c1")
+    lease = await _worked_on(store, harness, session_id="c1")
     before = await store.get_context("c1")
     fork = await store.fork(lease.task_id, 999)
-    assert fork.context_id != "c1"
+    assert fork.session_id != "c1"
     assert await store.get_context("c1") == before
-    own = await store.get_context(fork.context_id)
+    own = await store.get_context(fork.session_id)
     assert _said(own) == ["go", "said", "which?", "this"]
     [claimed] = await store.claim("w2")
     assert claimed.task.id == fork.id
@@ -132,10 +132,10 @@ async def test_a_fork_before_the_first_message_is_refused(store: Any) -> None:
 async def test_resume_failed_goes_on_from_the_last_stored_step_in_the_same_context(
     store: Any, harness: Harness
 ) -> None:
-    lease = await _worked_on(store, harness, context_id="c1")
+    lease = await _worked_on(store, harness, session_id="c1")
     await store.transition(lease, "failed", note="no network")
     again = await store.resume_failed(lease.task_id, submit_key="k1")
-    assert (again.retry_of, again.context_id, again.state) == (lease.task_id, "c1", "submitted")
+    assert (again.retry_of, again.session_id, again.state) == (lease.task_id, "c1", "submitted")
     assert await store.resume_failed(lease.task_id, submit_key="k1") == again
     [claimed] = await store.claim("w2")
     assert claimed.task.id == again.id
@@ -149,7 +149,7 @@ async def test_resume_failed_goes_on_from_the_last_stored_step_in_the_same_conte
 
 
 async def test_resume_failed_adds_no_message_to_the_context(store: Any, harness: Harness) -> None:
-    lease = await _worked_on(store, harness, context_id="c1")
+    lease = await _worked_on(store, harness, session_id="c1")
     await store.transition(lease, "failed")
     before = await store.get_context("c1")
     again = await store.resume_failed(lease.task_id)

@@ -258,7 +258,7 @@ async def test_a_topic_is_waited_for_only_with_submitted(store: Any) -> None:
 
 
 async def test_messages_are_still_there_after_a_reopen(harness: Harness, store: Any) -> None:
-    lease = await leased(store, context_id="c1")
+    lease = await leased(store, session_id="c1")
     await store.send(lease.task_id, "kept")
     await harness.reopen()
     again = harness.store(CONTRACT)

@@ -84,8 +84,8 @@ async def test_tasks_of_a_full_agent_do_not_hold_up_others(store: Any) -> None:
     assert len(await _claim(store, one)) == 1
     # The agent is full, and its tasks come first: in the queue, and in the context.
     await _many(store, 5)
-    await _many(store, 5, context_id="c1")
-    reader = await submitted(store, agent="reader", context_id="c1")
+    await _many(store, 5, session_id="c1")
+    reader = await submitted(store, agent="reader", session_id="c1")
     assert [held.task.id for held in await _claim(store, one, limit=1)] == [reader.id]
 
 

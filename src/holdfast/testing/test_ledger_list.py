@@ -73,10 +73,10 @@ async def test_pages_follow_each_other_without_a_gap_or_a_repeat(
 
 
 async def test_list_filters_by_context(store: Any) -> None:
-    one = await submitted(store, context_id="c1")
-    await submitted(store, context_id="c2")
-    assert await _ids(store, context_id="c1") == [one.id]
-    assert await _ids(store, context_id="c3") == []
+    one = await submitted(store, session_id="c1")
+    await submitted(store, session_id="c2")
+    assert await _ids(store, session_id="c1") == [one.id]
+    assert await _ids(store, session_id="c3") == []
 
 
 async def test_list_filters_by_state(store: Any) -> None:
@@ -124,12 +124,12 @@ async def test_a_limit_of_zero_is_an_empty_page(store: Any) -> None:
 
 async def test_the_total_is_counted_on_request_over_all_pages(store: Any) -> None:
     for _ in range(5):
-        await submitted(store, context_id="c1")
-    await submitted(store, context_id="c2")
-    page = await store.list(limit=2, context_id="c1", count=True)
+        await submitted(store, session_id="c1")
+    await submitted(store, session_id="c2")
+    page = await store.list(limit=2, session_id="c1", count=True)
     assert page.total == 5
     assert (
-        await store.list(limit=2, context_id="c1", count=True, cursor=page.next_cursor)
+        await store.list(limit=2, session_id="c1", count=True, cursor=page.next_cursor)
     ).total == 5
     assert (await store.list(limit=2)).total is None
 
@@ -142,7 +142,7 @@ async def test_a_cursor_that_no_listing_gave_is_refused(store: Any) -> None:
 
 
 async def test_another_owners_task_is_not_found_on_any_path(store: Any) -> None:
-    task = await submitted(store, owner="ana", submit_key="k1", context_id="c1")
+    task = await submitted(store, owner="ana", submit_key="k1", session_id="c1")
     lease = (await claimed(store)).lease
     await store.transition(lease, "input-required", message=ChatMessage.assistant("which?"))
     before = await found(store, task)
@@ -162,10 +162,10 @@ async def test_another_owners_task_is_not_found_on_any_path(store: Any) -> None:
 
 
 async def test_another_owners_task_is_not_in_a_list(store: Any) -> None:
-    anas = await submitted(store, owner="ana", context_id="c1")
-    bens = await submitted(store, owner="ben", context_id="c1")
+    anas = await submitted(store, owner="ana", session_id="c1")
+    bens = await submitted(store, owner="ben", session_id="c1")
     assert await _ids(store, owner="ana") == [anas.id]
-    assert await _ids(store, owner="ben", context_id="c1") == [bens.id]
+    assert await _ids(store, owner="ben", session_id="c1") == [bens.id]
     page = await store.list(owner="carl", count=True)
     assert (page.tasks, page.total) == ([], 0)
 

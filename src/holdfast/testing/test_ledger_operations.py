@@ -167,11 +167,11 @@ async def test_counts_gives_the_number_of_tasks_by_agent(store: TaskLedger) -> N
 
 async def test_counts_takes_the_filters_of_list(store: TaskLedger) -> None:
     await _submit(store, "tides")
-    await _submit(store, "boats", agent="reader", owner="ana", context_id="c1")
+    await _submit(store, "boats", agent="reader", owner="ana", session_id="c1")
     assert (await store.counts(agent="reader")).total == 1
     assert (await store.counts(owner="ana")).total == 1
     assert (await store.counts(text="TIDES")).total == 1
-    assert (await store.counts(context_id="c1", states=["failed"])).total == 0
+    assert (await store.counts(session_id="c1", states=["failed"])).total == 0
 
 
 async def test_counts_stops_at_its_limit_and_says_so(store: TaskLedger) -> None:
@@ -291,8 +291,8 @@ async def test_retry_many_submits_each_task_that_matches_again_once(store: TaskL
         assert task is not None
         assert failed is not None
         assert (task.retry_of, task.state, failed.state) == (before, "submitted", "failed")
-        assert (task.owner, task.metadata, task.max_attempts, task.context_id) == (
-            *("ana", failed.metadata, 2, failed.context_id),
+        assert (task.owner, task.metadata, task.max_attempts, task.session_id) == (
+            *("ana", failed.metadata, 2, failed.session_id),
         )
         assert [one.text for one in task.messages] == [failed.messages[0].text]
         assert task.messages[0].id != failed.messages[0].id

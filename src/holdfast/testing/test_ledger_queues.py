@@ -38,9 +38,9 @@ async def _count(store: Any) -> int:
 
 async def test_submit_many_stores_all_tasks_and_returns_them_in_order(store: Any) -> None:
     given = [
-        _new("one", context_id="c1", metadata={"a": [1]}, priority=3, key="k"),
+        _new("one", session_id="c1", metadata={"a": [1]}, priority=3, key="k"),
         _new("two", agent="team/reader", submit_key="s1", max_attempts=2),
-        _new("three", context_id="c1", run_after=timedelta(hours=1)),
+        _new("three", session_id="c1", run_after=timedelta(hours=1)),
     ]
     made = await store.submit_many(given, owner="ana")
     assert len({task.id for task in made}) == 3
@@ -50,9 +50,9 @@ async def test_submit_many_stores_all_tasks_and_returns_them_in_order(store: Any
     assert [task.owner for task in made] == ["ana"] * 3
     assert (made[0].metadata, made[0].priority, made[0].key) == ({"a": [1]}, 3, "k")
     assert (made[1].submit_key, made[1].max_attempts) == ("s1", 2)
-    assert made[0].context_id == made[2].context_id == "c1" != made[1].context_id
+    assert made[0].session_id == made[2].session_id == "c1" != made[1].session_id
     assert made[2].run_after == made[2].created_at + timedelta(hours=1)
-    single = await submitted(store, "one", owner="ana", context_id="c1")
+    single = await submitted(store, "one", owner="ana", session_id="c1")
     assert [event.kind for event in await store.events(made[0].id, owner=None)] == [
         event.kind for event in await store.events(single.id, owner=None)
     ]
@@ -69,7 +69,7 @@ async def test_submit_many_with_a_bad_task_names_its_index_and_writes_nothing(st
     for bad, field in [
         (_new(agent=""), "tasks[1]"),
         (_new(metadata={"a": object()}), "tasks[1].metadata"),
-        (_new(context_id="holdfast.x"), "tasks[1].context_id"),
+        (_new(session_id="holdfast.x"), "tasks[1].session_id"),
         (_new(max_attempts=0), "tasks[1].max_attempts"),
         (_new(priority=10), "tasks[1].priority"),
         (_new(key="a\nb"), "tasks[1].key"),
@@ -108,7 +108,7 @@ async def test_submit_many_with_a_submit_key_and_other_content_names_its_index_a
 ) -> None:
     await submitted(store, "one", submit_key="k1")
     with pytest.raises(ConflictError, match=r"tasks\[2\]") as known:
-        await store.submit_many([_new(), _new(context_id="c9"), _new("other", submit_key="k1")])
+        await store.submit_many([_new(), _new(session_id="c9"), _new("other", submit_key="k1")])
     assert known.value.key == "k1"
     with pytest.raises(ConflictError, match=r"tasks\[1\]"):
         await store.submit_many([_new("a", submit_key="k2"), _new("b", submit_key="k2")])
@@ -134,7 +134,7 @@ async def test_submit_many_of_nothing_does_nothing(store: Any) -> None:
 async def test_concurrent_submit_many_with_the_same_keys_in_another_order_make_each_task_once(
     store: Any,
 ) -> None:
-    tasks = [_new(str(at), submit_key=f"k{at}", context_id=f"c{at % 5}") for at in range(30)]
+    tasks = [_new(str(at), submit_key=f"k{at}", session_id=f"c{at % 5}") for at in range(30)]
     calls = [tasks if at % 2 else tasks[::-1] for at in range(8)]
     made = await asyncio.gather(*(store.submit_many(call) for call in calls))
     forward = [task.id for task in made[1]]
@@ -189,8 +189,8 @@ async def test_a_priority_outside_0_to_9_is_refused(store: Any) -> None:
 async def test_of_one_context_the_task_of_a_higher_priority_is_claimed_first_and_one_at_a_time(
     store: Any,
 ) -> None:
-    low = await submitted(store, context_id="c1")
-    high = await submitted(store, context_id="c1", priority=7)
+    low = await submitted(store, session_id="c1")
+    high = await submitted(store, session_id="c1", priority=7)
     [first] = await store.claim("w1", limit=10)
     assert first.task.id == high.id
     assert await _claims(store) == []

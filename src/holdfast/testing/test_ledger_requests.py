@@ -232,7 +232,7 @@ async def test_retry_of_a_terminal_task_submits_a_new_one_and_leaves_the_old_as_
         new = await found(store, await store.retry(old.id, owner="ana"))
         assert new.id != old.id
         assert (new.state, new.retry_of) == (TaskState.SUBMITTED, old.id)
-        assert (new.owner, new.context_id, new.agent) == ("ana", old.context_id, old.agent)
+        assert (new.owner, new.session_id, new.agent) == ("ana", old.session_id, old.agent)
         assert (new.metadata, new.max_attempts, new.fence) == ({"a": 1}, 2, 0)
         assert texts(new.messages) == ["Tides of Brest?"]
         assert new.messages[0].id != old.messages[0].id
@@ -260,6 +260,6 @@ async def test_retry_with_a_submit_key_is_done_once(harness: Harness, store: Any
 
 
 async def test_a_submit_that_names_what_it_retries_goes_into_that_tasks_context(store: Any) -> None:
-    old = await brought_to(store, TaskState.FAILED, context_id="c1")
+    old = await brought_to(store, TaskState.FAILED, session_id="c1")
     new = await submitted(store, "in other words", retry_of=old.id)
-    assert (new.context_id, new.retry_of) == ("c1", old.id)
+    assert (new.session_id, new.retry_of) == ("c1", old.id)

@@ -115,7 +115,7 @@ async def test_every_waiter_of_a_task_gets_its_end(store: Any) -> None:
 
 
 async def test_wait_of_a_task_that_is_deleted_meanwhile_is_not_found(store: Any) -> None:
-    task = await submitted(store, context_id="c1")
+    task = await submitted(store, session_id="c1")
     waiting = asyncio.ensure_future(store.wait(task.id))
     await asyncio.sleep(0)
     await store.clear_context("c1")

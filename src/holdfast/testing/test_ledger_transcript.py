@@ -28,12 +28,12 @@ async def _marked(store: Any) -> None:
 async def test_the_messages_of_a_task_that_rests_are_to_be_copied_until_it_is_marked(
     store: Any,
 ) -> None:
-    lease = await leased(store, text="one", context_id="c1", owner="ana")
+    lease = await leased(store, text="one", session_id="c1", owner="ana")
     await store.append_message(lease, ChatMessage.assistant("two"))
     await store.transition(lease, "completed", message=ChatMessage.assistant("three"))
     found = await store.resting_messages(agents=AGENTS)
     assert _texts(found) == ["one", "two", "three"]
-    assert {(one.task_id, one.owner, one.context_id) for one in found} == {
+    assert {(one.task_id, one.owner, one.session_id) for one in found} == {
         (lease.task_id, "ana", "c1")
     }
     task = await store.get(lease.task_id, owner="ana")
@@ -74,7 +74,7 @@ async def test_messages_to_be_copied_are_filtered_by_agent(store: Any) -> None:
     task = await submitted(store, "one")
     await store.cancel(task.id)
     assert await store.resting_messages(agents=["another"]) == []
-    assert await store.context_messages(task.context_id, agents=["another"]) == []
+    assert await store.context_messages(task.session_id, agents=["another"]) == []
     assert _texts(await store.resting_messages(agents=["another", "writer"])) == ["one"]
     assert await store.resting_messages(agents=AGENTS, limit=0) == []
 
@@ -82,10 +82,10 @@ async def test_messages_to_be_copied_are_filtered_by_agent(store: Any) -> None:
 async def test_the_messages_of_a_context_to_be_copied_come_in_the_order_they_were_said(
     store: Any,
 ) -> None:
-    lease = await leased(store, text="one", context_id="c1")
-    await submitted(store, "two", context_id="c1")
+    lease = await leased(store, text="one", session_id="c1")
+    await submitted(store, "two", session_id="c1")
     await store.append_message(lease, ChatMessage.assistant("three"))
-    await submitted(store, "elsewhere", context_id="c2")
+    await submitted(store, "elsewhere", session_id="c2")
     found = await store.context_messages("c1", agents=AGENTS)
     assert _texts(found) == ["one", "two", "three"]
     assert _texts(await store.context_messages("c1", agents=AGENTS, limit=2)) == ["two", "three"]
@@ -93,23 +93,23 @@ async def test_the_messages_of_a_context_to_be_copied_come_in_the_order_they_wer
 
 
 async def test_the_messages_of_a_context_leave_out_tasks_that_are_marked(store: Any) -> None:
-    first = await submitted(store, "one", context_id="c1")
+    first = await submitted(store, "one", session_id="c1")
     await store.cancel(first.id)
     await _marked(store)
-    await submitted(store, "two", context_id="c1")
+    await submitted(store, "two", session_id="c1")
     assert _texts(await store.context_messages("c1", agents=AGENTS)) == ["two"]
 
 
 async def test_the_messages_of_a_context_are_those_of_one_owner(store: Any) -> None:
-    await submitted(store, "of ana", context_id="c1", owner="ana")
-    await submitted(store, "of nobody", context_id="c1")
+    await submitted(store, "of ana", session_id="c1", owner="ana")
+    await submitted(store, "of nobody", session_id="c1")
     assert _texts(await store.context_messages("c1", agents=AGENTS, owner="ana")) == ["of ana"]
     assert _texts(await store.context_messages("c1", agents=AGENTS)) == ["of nobody"]
     assert await store.context_messages("c1", agents=AGENTS, owner="bob") == []
 
 
 async def test_marking_returns_which_tasks_are_still_there(store: Any) -> None:
-    kept, gone = await submitted(store, context_id="c1"), await submitted(store, context_id="c2")
+    kept, gone = await submitted(store, session_id="c1"), await submitted(store, session_id="c2")
     await store.clear_context("c2")
     both = [(kept.id, kept.version), (gone.id, gone.version)]
     assert await store.mark_copied(both) == {kept.id}

@@ -65,11 +65,11 @@ async def test_a_task_that_began_with_a_version_is_claimed_only_where_that_versi
 async def test_a_task_of_an_unknown_version_holds_up_no_other_task(
     store: Any, serial: bool, priority: int
 ) -> None:
-    held = await submitted(store, context_id="c1", priority=priority)
+    held = await submitted(store, session_id="c1", priority=priority)
     [first] = await _claim(store, "1")
     await store.release(first.lease)
-    behind = await submitted(store, context_id="c1", priority=priority)
-    apart = await submitted(store, context_id="c2", priority=priority)
+    behind = await submitted(store, session_id="c1", priority=priority)
+    apart = await submitted(store, session_id="c2", priority=priority)
     claimed = await _claim(store, "2", serial_contexts=serial)
     assert {one.task.id for one in claimed} == {behind.id, apart.id}
     assert (await found(store, held.id)).state is TaskState.SUBMITTED

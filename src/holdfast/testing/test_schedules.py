@@ -52,7 +52,7 @@ async def test_a_schedule_comes_back_as_it_was_created(store: ScheduleStore) -> 
         missed_limit=7,
         grace_seconds=5,
         owner="ana",
-        context_id="c1",
+        session_id="c1",
         metadata={"port": "Brest"},
         max_attempts=2,
     )
@@ -61,7 +61,7 @@ async def test_a_schedule_comes_back_as_it_was_created(store: ScheduleStore) -> 
     assert (made.cron, made.timezone, made.message.text) == (
         *("0 9 * * mon-fri", "Europe/Paris", "Tides of Brest?"),
     )
-    assert (str(made.agent), made.owner, made.context_id) == ("team/writer", "ana", "c1")
+    assert (str(made.agent), made.owner, made.session_id) == ("team/writer", "ana", "c1")
     assert (made.missed, made.missed_limit, made.grace_seconds) == (Missed.ALL, 7, 5)
     assert (made.metadata, made.max_attempts, made.paused) == ({"port": "Brest"}, 2, False)
     assert made.next_run_at == Cron(made.cron, made.timezone).next_tick(made.created_at)

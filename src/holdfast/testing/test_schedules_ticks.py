@@ -218,10 +218,10 @@ async def test_next_runs_gives_the_ticks_to_come(store: ScheduleStore, harness: 
 async def test_a_schedule_with_a_context_id_makes_all_its_tasks_in_that_context(
     store: ScheduleStore, harness: Harness
 ) -> None:
-    await _hourly(store, missed="all", context_id="c1")
+    await _hourly(store, missed="all", session_id="c1")
     await _hourly(store, "alone", missed="all")
     await harness.elapse(2 * HOUR)
-    contexts = [(one.metadata["schedule_id"], one.context_id) for one in await store.run_due()]
+    contexts = [(one.metadata["schedule_id"], one.session_id) for one in await store.run_due()]
     assert sorted(one for one in contexts if one[0] == "tides") == [("tides", "c1")] * 2
     assert len({one for one in contexts if one[0] == "alone"}) == 2
 
@@ -234,7 +234,7 @@ async def test_a_schedule_with_a_context_id_makes_all_its_tasks_in_that_context(
         *({"timezone": one} for one in ODD_ZONES),
         *({"missed": "sometimes"}, {"missed_limit": 0}, {"missed_limit": 1001}),
         *({"grace_seconds": 0}, {"max_attempts": 0}, {"owner": "holdfast.x"}),
-        *({"schedule_id": "holdfast.x"}, {"context_id": "holdfast.x"}),
+        *({"schedule_id": "holdfast.x"}, {"session_id": "holdfast.x"}),
     ],
     ids="".join,
 )

@@ -66,7 +66,7 @@ def check_absent_id(field: str, value: object) -> str:
 def check_unreserved(field: str, value: str) -> str:
     """Check an id from a caller: it must not begin with the library's reserved prefix.
 
-    >>> check_unreserved("context_id", "c1")
+    >>> check_unreserved("session_id", "c1")
     'c1'
     """
     if value.startswith(RESERVED):

@@ -55,12 +55,12 @@ class ErasureScope:
             self.kind == "agent" and owned_id(owner, agent) == self.id
         )
 
-    def has_task(self, owner: str, context_id: str, agent: str) -> bool:
+    def has_task(self, owner: str, session_id: str, agent: str) -> bool:
         """Return whether a task or a schedule is in scope; its ids are not stored ids."""
         return (
             self.has_owner(owner)
             or (self.kind == "agent" and owned_id(owner, agent) == self.id)
-            or (self.kind == "session" and owned_id(owner, context_id) == self.id)
+            or (self.kind == "session" and owned_id(owner, session_id) == self.id)
         )
 
 

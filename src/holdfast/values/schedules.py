@@ -56,7 +56,7 @@ class ScheduleRecord:
     created_at: datetime
     updated_at: datetime
     owner: str = ""
-    context_id: str = ""
+    session_id: str = ""
     """The context of all its tasks; empty: each has a new one."""
 
     metadata: dict[str, Any] = field(default_factory=dict)

@@ -529,7 +529,7 @@ class BlockingAgentMemory:
 class BlockingOps:
     @property
     def archives(self) -> BlockingArchives: ...
-    def assign_context(self, context_id: str, *, owner: str, new_id: str | None = ...) -> None: ...
+    def assign_context(self, session_id: str, *, owner: str, new_id: str | None = ...) -> None: ...
     def backlog(self, *, agents: Sequence[Agent] = ..., limit: int = ...) -> Backlog: ...
     def embed_pending(self) -> int: ...
     def erasures(self) -> Generator[ErasureRecord, None, None]: ...
@@ -562,7 +562,7 @@ class BlockingScheduleStore:
         missed_limit: int = ...,
         grace_seconds: float = ...,
         owner: str | None = ...,
-        context_id: str | None = ...,
+        session_id: str | None = ...,
         metadata: dict[str, Any] | None = ...,
         max_attempts: int = ...,
     ) -> ScheduleRecord: ...
@@ -589,7 +589,7 @@ class BlockingScheduleStore:
         missed_limit: int = ...,
         grace_seconds: float = ...,
         owner: str | None = ...,
-        context_id: str | None = ...,
+        session_id: str | None = ...,
         metadata: dict[str, Any] | None = ...,
         max_attempts: int = ...,
     ) -> ScheduleRecord: ...
@@ -630,7 +630,7 @@ class BlockingTaskLedger:
         *,
         agent: Agent,
         owner: str | None = ...,
-        context_id: str | None = ...,
+        session_id: str | None = ...,
         metadata: dict[str, Any] | None = ...,
         reports: Sequence[Report] = ...,
     ) -> TaskRecord: ...
@@ -709,11 +709,11 @@ class BlockingTaskLedger:
         per_owner: int | None = ...,
         busy: Mapping[str, int] | None = ...,
     ) -> builtins.list[OutboxEntry]: ...
-    def clear_context(self, context_id: str, *, owner: str | None = ...) -> int: ...
+    def clear_context(self, session_id: str, *, owner: str | None = ...) -> int: ...
     def complete_many(self, leases: Sequence[Lease]) -> builtins.list[TaskState | None]: ...
     def context_messages(
         self,
-        context_id: str,
+        session_id: str,
         *,
         agents: Collection[Agent],
         owner: str | None = ...,
@@ -761,7 +761,7 @@ class BlockingTaskLedger:
     ) -> Artifact | None: ...
     def get_context(
         self,
-        context_id: str,
+        session_id: str,
         *,
         owner: str | None = ...,
         messages_limit: int | None = ...,
@@ -777,7 +777,7 @@ class BlockingTaskLedger:
         self,
         *,
         owner: Owner = ...,
-        context_id: str | None = ...,
+        session_id: str | None = ...,
         states: Collection[TaskState | str] | None = ...,
         agent: Agent | None = ...,
         updated_after: datetime | None = ...,
@@ -796,7 +796,7 @@ class BlockingTaskLedger:
     ) -> TaskPage: ...
     def list_cleanup(self, task_id: str) -> builtins.list[CleanupMark]: ...
     def list_context_cleanup(
-        self, context_id: str, *, owner: str | None = ...
+        self, session_id: str, *, owner: str | None = ...
     ) -> builtins.list[CleanupMark]: ...
     def list_contexts(
         self, *, owner: Owner = ..., limit: int = ..., cursor: str | None = ...
@@ -904,7 +904,7 @@ class BlockingTaskLedger:
         agent: Agent,
         message: ChatMessage,
         *,
-        context_id: str | None = ...,
+        session_id: str | None = ...,
         owner: str | None = ...,
         metadata: dict[str, Any] | None = ...,
         submit_key: str | None = ...,
@@ -922,7 +922,7 @@ class BlockingTaskLedger:
         message: ChatMessage,
         *,
         timeout_seconds: float | None = ...,
-        context_id: str | None = ...,
+        session_id: str | None = ...,
         owner: str | None = ...,
         metadata: dict[str, Any] | None = ...,
         submit_key: str | None = ...,
@@ -936,7 +936,7 @@ class BlockingTaskLedger:
         agent: Agent,
         message: ChatMessage,
         *,
-        context_id: str | None = ...,
+        session_id: str | None = ...,
         metadata: dict[str, Any] | None = ...,
         max_attempts: int = ...,
         run_after: datetime | timedelta | None = ...,

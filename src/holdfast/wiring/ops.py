@@ -10,6 +10,7 @@ from holdfast.contracts.tasks.checks import check_agents
 from holdfast.contracts.tasks.work import WorkSignal
 from holdfast.values.backlog import Backlog, PoolUse
 from holdfast.values.checks import check_count
+from holdfast.values.deprecation import renamed
 from holdfast.values.erasure import ErasureRecord
 from holdfast.values.errors import ConfigError, NotSupportedError, UnavailableError
 from holdfast.values.identity import Agent
@@ -171,8 +172,9 @@ class Ops:
                 yield one
             after = page[-1].id
 
+    @renamed(context_id="session_id")
     async def assign_context(
-        self, context_id: str, *, owner: str, new_id: str | None = None
+        self, session_id: str, *, owner: str, new_id: str | None = None
     ) -> None:
         """Assign the old session of a context that several owners had used to one owner.
 
@@ -185,7 +187,7 @@ class Ops:
         """
         self._connections.check_usable()
         self._refuse("assign_context")
-        await assign_context(self._connections, self._state.tenant, context_id, owner, new_id)
+        await assign_context(self._connections, self._state.tenant, session_id, owner, new_id)
 
     async def rotate_kek(
         self, progress: Callable[[int], None] | None = None, *, all_tenants: bool = False

@@ -131,7 +131,7 @@ async def unassigned_contexts(connections: Connections) -> list[str]:
 
 
 async def assign_context(
-    connections: Connections, tenant: str, context_id: str, owner: str, new_id: str | None
+    connections: Connections, tenant: str, session_id: str, owner: str, new_id: str | None
 ) -> None:
     """Assign the session of a context without an owner to an owner.
 
@@ -139,7 +139,7 @@ async def assign_context(
 
         await assign_context(connections, "acme", "c1", "ana", None)
     """
-    context = check_id("context_id", context_id)
+    context = check_id("session_id", session_id)
     owner = check_unreserved("owner", check_id("owner", owner))
     name = context if new_id is None else check_unreserved("new_id", check_id("new_id", new_id))
     prefix = owned_id(owner, "")

@@ -172,7 +172,7 @@ def from_record(record: TaskRecord, task_id: str, kept: Mapping[str, Any] | None
     history = history_of(record.messages, status_id, kept.get("history"))
     made = _some(
         id=task_id,
-        contextId=kept.get("context", record.context_id),
+        contextId=kept.get("context", record.session_id),
         artifacts=[from_artifact(one) for one in record.artifacts],
         history=[from_message(one) for one in history],
     )

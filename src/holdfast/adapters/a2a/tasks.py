@@ -67,7 +67,7 @@ class LedgerTasks:
             id_of(task.id),
             agent=self._agent,
             owner=owner,
-            context_id=id_of(task.context_id) if task.context_id else None,
+            session_id=id_of(task.context_id) if task.context_id else None,
             metadata=metadata_of(task),
             reports=of_task(task, None),
         )
@@ -89,7 +89,7 @@ class LedgerTasks:
         page = await self.ledger.list(
             owner=owner,
             agent=self._agent,
-            context_id=id_of(params.context_id) if params.context_id else None,
+            session_id=id_of(params.context_id) if params.context_id else None,
             states=[STATES[params.status]] if params.status else None,
             updated_after=after,
             limit=size,

@@ -21,6 +21,7 @@ from holdfast.values.checks import (
     check_unreserved,
 )
 from holdfast.values.content import ChatMessage
+from holdfast.values.deprecation import renamed
 from holdfast.values.errors import InvalidInputError
 from holdfast.values.identity import Agent, AgentId
 from holdfast.values.ids import new_id
@@ -87,7 +88,7 @@ class AdoptedLedger(Protocol):
         *,
         agent: Agent,
         owner: str | None = None,
-        context_id: str | None = None,
+        session_id: str | None = None,
         metadata: dict[str, Any] | None = None,
         reports: Sequence[Report] = (),
     ) -> TaskRecord:
@@ -98,7 +99,7 @@ class AdoptedLedger(Protocol):
 
         ::
 
-            task = await ledger.adopt("t1", agent="writer", owner="ana", context_id="c1")
+            task = await ledger.adopt("t1", agent="writer", owner="ana", session_id="c1")
         """
         ...
 
@@ -141,13 +142,14 @@ class AdoptedLedger(Protocol):
 class AdoptedCalls(LedgerCalls, AdoptedLedger):
     """``AdoptedLedger`` on any engine."""
 
+    @renamed(context_id="session_id")
     async def adopt(
         self,
         task_id: str,
         *,
         agent: Agent,
         owner: str | None = None,
-        context_id: str | None = None,
+        session_id: str | None = None,
         metadata: dict[str, Any] | None = None,
         reports: Sequence[Report] = (),
     ) -> TaskRecord:
@@ -156,7 +158,7 @@ class AdoptedCalls(LedgerCalls, AdoptedLedger):
             check_unreserved("task_id", check_id("task_id", task_id)),
             AgentId.parse(agent),
             check_unreserved("owner", check_absent_id("owner", owner)),
-            check_unreserved("context_id", check_absent_id("context_id", context_id)) or new_id(),
+            check_unreserved("session_id", check_absent_id("session_id", session_id)) or new_id(),
             encode_untraced(metadata),
             _check_reports(reports),
         )

@@ -24,7 +24,7 @@ from holdfast.values.tasks.trace import encode_untraced
 class ChildOptions(TypedDict):
     """What a child is submitted with, apart from its agent and message."""
 
-    context_id: str | None
+    session_id: str | None
     metadata: dict[str, Any] | None
     max_attempts: int
     run_after: datetime | timedelta | None
@@ -76,7 +76,7 @@ class ChildLedger(Protocol):
         agent: Agent,
         message: ChatMessage,
         *,
-        context_id: str | None = None,
+        session_id: str | None = None,
         metadata: dict[str, Any] | None = None,
         max_attempts: int = MAX_ATTEMPTS,
         run_after: datetime | timedelta | None = None,
@@ -84,7 +84,7 @@ class ChildLedger(Protocol):
         """Queue a task as a child of the one under the lease, once for the step key.
 
         The step's result is ``{"task_id": ...}``. The same key with other arguments raises
-        ``ConflictError``; so does a task that was asked to cancel. Without ``context_id`` the child
+        ``ConflictError``; so does a task that was asked to cancel. Without ``session_id`` the child
         gets a new context, so that it never waits for its parent's. ::
 
             child = await ledger.submit_child(lease, StepKey("w", kind="child"), "writer", message)
@@ -114,7 +114,7 @@ class ChildCalls(LedgerCalls, ChildLedger):
         agent: Agent,
         message: ChatMessage,
         *,
-        context_id: str | None = None,
+        session_id: str | None = None,
         metadata: dict[str, Any] | None = None,
         max_attempts: int = MAX_ATTEMPTS,
         run_after: datetime | timedelta | None = None,
@@ -123,7 +123,7 @@ class ChildCalls(LedgerCalls, ChildLedger):
         draft = check_child(
             agent,
             message,
-            context_id=context_id,
+            session_id=session_id,
             metadata=metadata,
             max_attempts=max_attempts,
             run_after=run_after,
@@ -147,14 +147,14 @@ class ChildCalls(LedgerCalls, ChildLedger):
 def check_child(agent: Agent, message: ChatMessage, **how: Unpack[ChildOptions]) -> Draft:
     """Check a child that is to be submitted; its owner is that of its parent.
 
-    >>> how = {"context_id": None, "metadata": None, "max_attempts": 5, "run_after": None}
+    >>> how = {"session_id": None, "metadata": None, "max_attempts": 5, "run_after": None}
     >>> str(check_child("writer", ChatMessage.user("hi"), **how).agent)
     'writer'
     """
     return Draft(
         AgentId.parse(agent),
         StoredMessage.of(message),
-        check_unreserved("context_id", check_absent_id("context_id", how["context_id"])),
+        check_unreserved("session_id", check_absent_id("session_id", how["session_id"])),
         metadata=encode_untraced(how["metadata"]),
         max_attempts=check_attempts(how["max_attempts"]),
         run_after=check_run_after(how["run_after"]),

@@ -99,7 +99,7 @@ class CleanupLedger(Protocol):
 
     @abstractmethod
     async def list_context_cleanup(
-        self, context_id: str, *, owner: str | None = None
+        self, session_id: str, *, owner: str | None = None
     ) -> list[CleanupMark]:
         """Return the due marks of all tasks that a context has or had, claimed or not.
 
@@ -155,10 +155,10 @@ class CleanupCalls(LedgerCalls, CleanupLedger):
         return await self._storage.list_cleanup(check_id("task_id", task_id))
 
     async def list_context_cleanup(
-        self, context_id: str, *, owner: str | None = None
+        self, session_id: str, *, owner: str | None = None
     ) -> list[CleanupMark]:
         """Return the due marks of all tasks that a context has or had, claimed or not."""
-        return await self._storage.list_context_cleanup(context_key(context_id, owner))
+        return await self._storage.list_context_cleanup(context_key(session_id, owner))
 
     async def keep_files(self, task_id: str, refs: Sequence[str]) -> bool:
         """Mark blobs as files of the task's artifacts: due when the task is deleted."""

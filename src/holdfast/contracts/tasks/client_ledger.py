@@ -127,7 +127,7 @@ class ClientLedger(Protocol):
         agent: Agent,
         message: ChatMessage,
         *,
-        context_id: str | None = None,
+        session_id: str | None = None,
         owner: str | None = None,
         metadata: dict[str, Any] | None = None,
         submit_key: str | None = None,
@@ -144,9 +144,9 @@ class ClientLedger(Protocol):
         ``submit_key`` makes it idempotent for its owner: the same key and content returns the same
         task, the same key with other content raises ``ConflictError``. Content is all arguments
         except the message's id and time, ``push`` and ``by``. ``by`` names who does it: here and in
-        every request, the events of the call have it as ``by_name``. Without ``context_id`` the
+        every request, the events of the call have it as ``by_name``. Without ``session_id`` the
         task gets a new context, or that of ``retry_of``, which must be a terminal task of the same
-        owner. Neither ``context_id``, ``owner`` nor ``submit_key`` may begin with ``holdfast.``.
+        owner. Neither ``session_id``, ``owner`` nor ``submit_key`` may begin with ``holdfast.``.
         ``priority`` is from 0 to 9, higher first; tasks with the same ``key`` share the limits per
         key of their agent.
 
@@ -193,7 +193,7 @@ class ClientLedger(Protocol):
         self,
         *,
         owner: Owner = None,
-        context_id: str | None = None,
+        session_id: str | None = None,
         states: Collection[TaskState | str] | None = None,
         agent: Agent | None = None,
         updated_after: datetime | None = None,

@@ -44,12 +44,13 @@ from holdfast.values.tasks.records import (
 class ClientCalls(LedgerCalls, ClientLedger):
     """``ClientLedger`` on any engine."""
 
+    @renamed(context_id="session_id")
     async def submit(
         self,
         agent: Agent,
         message: ChatMessage,
         *,
-        context_id: str | None = None,
+        session_id: str | None = None,
         owner: str | None = None,
         metadata: dict[str, Any] | None = None,
         submit_key: str | None = None,
@@ -66,7 +67,7 @@ class ClientCalls(LedgerCalls, ClientLedger):
         draft = check_draft(
             agent,
             message,
-            context_id=context_id,
+            session_id=session_id,
             owner=owner,
             metadata=metadata,
             submit_key=submit_key,
@@ -122,12 +123,12 @@ class ClientCalls(LedgerCalls, ClientLedger):
         """Return the size of a task's messages as JSON text, in bytes; 0 for an unknown task."""
         return await self._storage.message_bytes(task_key(task_id, owner))
 
-    @renamed(history_length="messages_limit")
+    @renamed(history_length="messages_limit", context_id="session_id")
     async def list(
         self,
         *,
         owner: Owner = None,
-        context_id: str | None = None,
+        session_id: str | None = None,
         states: Collection[TaskState | str] | None = None,
         agent: Agent | None = None,
         updated_after: datetime | None = None,
@@ -147,7 +148,7 @@ class ClientCalls(LedgerCalls, ClientLedger):
         """Return a page of tasks, the latest change of state first."""
         wanted = check_filter(
             owner,
-            context_id=context_id,
+            session_id=session_id,
             states=states,
             agent=agent,
             updated_after=updated_after,

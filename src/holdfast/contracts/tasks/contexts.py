@@ -43,7 +43,7 @@ class TaskMessage:
     task_id: str
     agent: AgentId
     owner: str
-    context_id: str
+    session_id: str
     version: int
     """The task's version when this was read."""
 
@@ -89,7 +89,7 @@ class TranscriptLedger(Protocol):
     @abstractmethod
     async def context_messages(
         self,
-        context_id: str,
+        session_id: str,
         *,
         agents: Collection[Agent],
         owner: str | None = None,
@@ -99,7 +99,7 @@ class TranscriptLedger(Protocol):
 
         ::
 
-            said = await ledger.context_messages(task.context_id, agents=["writer"], owner="ana")
+            said = await ledger.context_messages(task.session_id, agents=["writer"], owner="ana")
         """
         ...
 
@@ -165,7 +165,7 @@ class ContextLedger(Protocol):
     @abstractmethod
     async def get_context(
         self,
-        context_id: str,
+        session_id: str,
         *,
         owner: str | None = None,
         messages_limit: int | None = None,
@@ -178,12 +178,12 @@ class ContextLedger(Protocol):
 
         ::
 
-            context = await ledger.get_context(task.context_id)
+            context = await ledger.get_context(task.session_id)
         """
         ...
 
     @abstractmethod
-    async def clear_context(self, context_id: str, *, owner: str | None = None) -> int:
+    async def clear_context(self, session_id: str, *, owner: str | None = None) -> int:
         """Delete a context with its tasks. Returns how many tasks there were.
 
         Live tasks are deleted too: their workers lose the leases, and ``follow`` ends.
@@ -205,8 +205,8 @@ class ContextCalls(LedgerCalls, ContextLedger, TranscriptLedger):
         whose, most = check_owner(owner), check_count("limit", limit)
         after = None
         if cursor is not None:
-            when, (context_id, of) = decode_cursor(cursor, names=2)
-            after = ContextAfter(when, context_id, of)
+            when, (session_id, of) = decode_cursor(cursor, names=2)
+            after = ContextAfter(when, session_id, of)
         if most == 0:
             return ContextPage([])
         # One more than requested, to detect whether there is a next page.
@@ -216,10 +216,10 @@ class ContextCalls(LedgerCalls, ContextLedger, TranscriptLedger):
             last = encode_cursor(page[-1].created_at, page[-1].id, page[-1].owner)
         return ContextPage(page, next_cursor=last)
 
-    @renamed(history_length="messages_limit")
+    @renamed(history_length="messages_limit", context_id="session_id")
     async def get_context(
         self,
-        context_id: str,
+        session_id: str,
         *,
         owner: str | None = None,
         messages_limit: int | None = None,
@@ -230,15 +230,16 @@ class ContextCalls(LedgerCalls, ContextLedger, TranscriptLedger):
             check_optional_count("messages_limit", messages_limit),
             max_bytes=check_optional_count("max_bytes", max_bytes),
         )
-        found = await self._storage.get_context(context_key(context_id, owner), extent)
+        found = await self._storage.get_context(context_key(session_id, owner), extent)
         if found is None:
             return None
         messages = load_messages(found.messages)
         return replace(found.context, messages=messages, truncated=found.truncated)
 
-    async def clear_context(self, context_id: str, *, owner: str | None = None) -> int:
+    @renamed(context_id="session_id")
+    async def clear_context(self, session_id: str, *, owner: str | None = None) -> int:
         """Delete a context with its tasks. Returns how many tasks there were."""
-        return await self._storage.clear_context(context_key(context_id, owner))
+        return await self._storage.clear_context(context_key(session_id, owner))
 
     async def resting_messages(
         self, *, agents: Collection[Agent], limit: int = 100
@@ -248,17 +249,17 @@ class ContextCalls(LedgerCalls, ContextLedger, TranscriptLedger):
         found = await self._storage.resting_messages(names, check_count("limit", limit))
         return [_load(said) for said in found]
 
-    @renamed(last="limit")
+    @renamed(last="limit", context_id="session_id")
     async def context_messages(
         self,
-        context_id: str,
+        session_id: str,
         *,
         agents: Collection[Agent],
         owner: str | None = None,
         limit: int = CONTEXT_MESSAGES,
     ) -> list[TaskMessage]:
         """Return those of a context's last messages whose tasks are not marked."""
-        names, key = {AgentId.parse(one) for one in agents}, context_key(context_id, owner)
+        names, key = {AgentId.parse(one) for one in agents}, context_key(session_id, owner)
         found = await self._storage.context_messages(key, names, check_count("limit", limit))
         return [_load(said) for said in found]
 

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias, TypedDict
 from holdfast.contracts.tasks.checks import check_owner
 from holdfast.spi.tasks.clients import TaskFilter
 from holdfast.values.checks import check_id, check_text, check_time
+from holdfast.values.deprecation import renamed
 from holdfast.values.errors import InvalidInputError
 from holdfast.values.identity import Agent, AgentId
 from holdfast.values.lifecycle import TaskState, check_state
@@ -22,7 +23,7 @@ MAX_TEXT_CHARACTERS = 1000
 class TaskWhere(TypedDict, total=False):
     """The filters of a listing, for operations on many tasks."""
 
-    context_id: str | None
+    session_id: str | None
     states: Collection[TaskState | str] | None
     agent: Agent | None
     updated_after: datetime | None
@@ -32,10 +33,11 @@ class TaskWhere(TypedDict, total=False):
     text: str | None
 
 
+@renamed(context_id="session_id")
 def check_filter(
     owner: object,
     *,
-    context_id: str | None = None,
+    session_id: str | None = None,
     states: Collection[TaskState | str] | None = None,
     agent: Agent | None = None,
     updated_after: datetime | None = None,
@@ -51,7 +53,7 @@ def check_filter(
     """
     return TaskFilter(
         check_owner(owner),
-        None if context_id is None else check_id("context_id", context_id),
+        None if session_id is None else check_id("session_id", session_id),
         None if agent is None else AgentId.parse(agent),
         None if updated_after is None else check_time("updated_after", updated_after),
         None if states is None else _check_states(states),

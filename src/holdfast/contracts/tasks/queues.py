@@ -142,7 +142,7 @@ def check_draft(
     agent: Agent,
     message: ChatMessage,
     *,
-    context_id: str | None = None,
+    session_id: str | None = None,
     owner: str | None = None,
     metadata: dict[str, Any] | None = None,
     submit_key: str | None = None,
@@ -160,7 +160,7 @@ def check_draft(
     return Draft(
         AgentId.parse(agent),
         StoredMessage.of(message),
-        check_unreserved("context_id", check_absent_id("context_id", context_id)),
+        check_unreserved("session_id", check_absent_id("session_id", session_id)),
         check_unreserved("owner", check_absent_id("owner", owner)),
         encode_metadata(metadata),
         check_unreserved("submit_key", check_absent_id("submit_key", submit_key)),

@@ -12,6 +12,7 @@ from holdfast.contracts.tasks.scope import MOST, LedgerCalls, task_key
 from holdfast.spi.tasks.records import Extent, TaskKey
 from holdfast.values.checks import check_seconds
 from holdfast.values.content import ChatMessage
+from holdfast.values.deprecation import renamed
 from holdfast.values.errors import NotFoundError
 from holdfast.values.identity import Agent
 from holdfast.values.lifecycle import TERMINAL
@@ -59,7 +60,7 @@ class ResultLedger(Protocol):
         message: ChatMessage,
         *,
         timeout_seconds: float | None = None,
-        context_id: str | None = None,
+        session_id: str | None = None,
         owner: str | None = None,
         metadata: dict[str, Any] | None = None,
         submit_key: str | None = None,
@@ -109,13 +110,14 @@ class ResultCalls(LedgerCalls, ClientLedger, ResultLedger):
             raise NotFoundError("task", key.task_id)
         return task.load()
 
+    @renamed(context_id="session_id")
     async def submit_and_wait(
         self,
         agent: Agent,
         message: ChatMessage,
         *,
         timeout_seconds: float | None = None,
-        context_id: str | None = None,
+        session_id: str | None = None,
         owner: str | None = None,
         metadata: dict[str, Any] | None = None,
         submit_key: str | None = None,
@@ -128,7 +130,7 @@ class ResultCalls(LedgerCalls, ClientLedger, ResultLedger):
         task = await self.submit(
             agent,
             message,
-            context_id=context_id,
+            session_id=session_id,
             owner=owner,
             metadata=metadata,
             submit_key=submit_key,

@@ -28,10 +28,10 @@ def task_key(task_id: object, owner: object) -> TaskKey:
     return TaskKey(check_id("task_id", task_id), check_owner(owner))
 
 
-def context_key(context_id: object, owner: object) -> ContextKey:
+def context_key(session_id: object, owner: object) -> ContextKey:
     """Return the checked key of an owner's context.
 
     >>> context_key("c1", "ana")
-    ContextKey(owner='ana', context_id='c1')
+    ContextKey(owner='ana', session_id='c1')
     """
-    return ContextKey(check_absent_id("owner", owner), check_id("context_id", context_id))
+    return ContextKey(check_absent_id("owner", owner), check_id("session_id", session_id))

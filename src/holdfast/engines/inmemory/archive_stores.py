@@ -271,7 +271,7 @@ def dump_schedules(engine: InMemory, tenant: str, at: datetime) -> Iterator[of.S
             draft.timezone,
             str(draft.agent),
             draft.message,
-            draft.context_id,
+            draft.session_id,
             draft.metadata,
             draft.missed,
             draft.missed_limit,

@@ -147,11 +147,11 @@ def _tasks(engine: InMemory, tenant: str, scope: ErasureScope) -> list[Key]:
     found = {
         one.id: None
         for one in ledger.tasks.values()
-        if scope.has_task(one.owner, one.context_id, str(one.agent))
+        if scope.has_task(one.owner, one.session_id, str(one.agent))
     }
     for task_id, marks in ledger.cleanup.items():
         if task_id not in ledger.tasks and any(
-            scope.has_task(one.owner, one.context_id, one.mark.agent) for one in marks.values()
+            scope.has_task(one.owner, one.session_id, one.mark.agent) for one in marks.values()
         ):
             found[task_id] = None
     return [(one,) for one in found]
@@ -163,7 +163,7 @@ def _schedules(engine: InMemory, tenant: str, scope: ErasureScope) -> list[Key]:
     return [
         (one.owner, one.id)
         for one in drafts
-        if scope.has_task(one.owner, one.context_id, str(one.agent))
+        if scope.has_task(one.owner, one.session_id, str(one.agent))
     ]
 
 

@@ -43,7 +43,7 @@ class PostgresSchedules(ScheduleStorage):
         row = await self._engine.fetchrow(
             _SQL["put"],
             *(self._tenant, draft.owner, draft.id, draft.uid, draft.cron, draft.timezone),
-            *(str(draft.agent), draft.message, draft.context_id, draft.metadata),
+            *(str(draft.agent), draft.message, draft.session_id, draft.metadata),
             *(str(draft.missed), draft.missed_limit, draft.grace_seconds, draft.max_attempts),
             *(draft.digest, replace, most),
             safe=True,
@@ -104,7 +104,7 @@ class PostgresSchedules(ScheduleStorage):
             *(self._tenant, *run.key, run.uid, run.version),
             *(run.until, run.next_at, run.last_run_at),
             [draft.id for draft in drafts],
-            [draft.new_context_id for draft in drafts],
+            [draft.new_session_id for draft in drafts],
             [draft.metadata for draft in drafts],
             [draft.submit_key for draft in drafts],
             [draft.digest() for draft in drafts],

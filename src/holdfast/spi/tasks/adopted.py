@@ -32,7 +32,7 @@ class Adoption(NamedTuple):
     task_id: str
     agent: AgentId
     owner: str
-    context_id: str
+    session_id: str
     metadata: str
     reports: Sequence[StoredReport]
 

@@ -20,7 +20,7 @@ class TaskFilter(NamedTuple):
     """Which tasks are on a page; ``None`` means no condition."""
 
     owner: str | None
-    context_id: str | None
+    session_id: str | None
     agent: AgentId | None
     updated_after: datetime | None
     states: frozenset[TaskState] | None

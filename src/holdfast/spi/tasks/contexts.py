@@ -17,7 +17,7 @@ class ContextAfter(NamedTuple):
     """The context that a page of contexts comes after."""
 
     created_at: datetime
-    context_id: str
+    session_id: str
     owner: str
 
 
@@ -35,7 +35,7 @@ class SaidMessage(NamedTuple):
     task_id: str
     agent: AgentId
     owner: str
-    context_id: str
+    session_id: str
     version: int
     message: StoredMessage
 

@@ -31,7 +31,7 @@ class Draft:
 
     agent: AgentId
     message: StoredMessage
-    context_id: str = ""
+    session_id: str = ""
     owner: str = ""
     metadata: str = "{}"
     submit_key: str = ""
@@ -48,7 +48,7 @@ class Draft:
     """Who submits it; not content."""
 
     id: str = field(default_factory=new_id)
-    new_context_id: str = field(default_factory=new_id)
+    new_session_id: str = field(default_factory=new_id)
     """The context of the task if the caller names none."""
 
     identity: str = ""
@@ -62,7 +62,7 @@ class Draft:
         return cls(
             agent=task.agent,
             message=StoredMessage(new_id(), now, first.payload),
-            context_id=task.context_id,
+            session_id=task.session_id,
             owner=task.owner,
             metadata=encode_object(task.metadata, field="metadata"),
             submit_key=submit_key,
@@ -92,7 +92,7 @@ class Draft:
         content = {
             "agent": str(self.agent),
             "message": decode_json(self.message.payload),
-            "context_id": self.context_id,
+            "context_id": self.session_id,  # its name when the first digests were stored
             "metadata": metadata,
             "max_attempts": self.max_attempts,
             "run_after": due,

@@ -18,11 +18,11 @@ class ForkDraft(NamedTuple):
     """A new task with what another one stored until an event (``None``: its last).
 
     ``failed``: the other one must have failed, and the new one is in its context. Else it gets
-    ``new_context_id``. ``message`` replaces the first one.
+    ``new_session_id``. ``message`` replaces the first one.
     """
 
     id: str
-    new_context_id: str
+    new_session_id: str
     at_seq: int | None
     failed: bool
     message: StoredMessage | None

@@ -43,7 +43,7 @@ class ContextKey(NamedTuple):
     """A context. Two owners may use the same id for different contexts."""
 
     owner: str
-    context_id: str
+    session_id: str
 
 
 class Extent(NamedTuple):
@@ -69,7 +69,7 @@ class StoredTask:
     """
 
     id: str
-    context_id: str
+    session_id: str
     owner: str
     agent: AgentId
     metadata: str
@@ -144,7 +144,7 @@ class TaskSnapshot(NamedTuple):
         metadata = decode_json(task.metadata)
         return TaskRecord(
             task.id,
-            task.context_id,
+            task.session_id,
             task.agent,
             task.state,
             task.created_at,

@@ -48,7 +48,7 @@ async def session(desk: Desk, request: Request) -> Response:
     part = await read_part(state.episodes, key, _number(query.get("at", "")), query.get("type", ""))
     snapshot = await state.short_term.snapshot(key)
     # The context of a task has the id of its session; a task alone makes no session record.
-    tasks = await state.tasks.list(context_id=key, limit=20, first_message=True)
+    tasks = await state.tasks.list(session_id=key, limit=20, first_message=True)
     shown = seen_tasks(desk.session(request), tasks.tasks)
     if known is None and not part.last and not snapshot.version and not shown:
         raise NotFoundError("session", key)

@@ -88,7 +88,7 @@ def _filters(desk: Desk, request: Request) -> dict[str, Any]:
     filters: dict[str, Any] = {
         "states": chosen or None,
         "agent": query.get("agent") or None,
-        "context_id": query.get("context") or None,
+        "session_id": query.get("context") or None,
         "worker": query.get("worker") or None,
         "text": query.get("q") or None,
     }

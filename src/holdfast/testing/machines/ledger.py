@@ -155,12 +155,12 @@ class LedgerMachine(AdoptedRules):
     def begin(self, limit: int) -> None:
         """A few tasks to begin with, two of them in one context."""
         for context, owner in (("c1", ""), ("c1", ""), ("", "ana")):
-            self._submit("a", context_id=context, owner=owner, max_attempts=limit)
+            self._submit("a", session_id=context, owner=owner, max_attempts=limit)
 
     @precondition(lambda self: len(self.tasks) < MANY)
     @rule(
         text=st.sampled_from(["a", "b"]),
-        context_id=st.sampled_from(["", "c1", "c2"]),
+        session_id=st.sampled_from(["", "c1", "c2"]),
         owner=st.sampled_from(["", "ana"]),
         submit_key=st.sampled_from(["", "", "k1"]),
         max_attempts=st.sampled_from([5, 5, 2, 1]),
@@ -328,7 +328,7 @@ class LedgerMachine(AdoptedRules):
 
     @rule(
         owner=st.sampled_from([None, "", "ana"]),
-        context_id=st.sampled_from([None, "c1"]),
+        session_id=st.sampled_from([None, "c1"]),
         states=st.sampled_from([None, None, ["submitted"], ["working", "canceled"]]),
         limit=st.integers(1, 4),
     )

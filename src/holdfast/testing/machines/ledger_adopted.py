@@ -54,7 +54,7 @@ class AdoptedRules(EngineMachine):
     )
     def adopt(self, name: str, owner: str, context: str, reports: list[Report]) -> None:
         """Adopt a task, if it is not there."""
-        how = {"agent": "writer", "owner": owner, "context_id": context}
+        how = {"agent": "writer", "owner": owner, "session_id": context}
         self.both(lambda store: store.adopt(name, **how, reports=reports), plainly)
         if (name, name) not in self.tasks:
             self.tasks.append((name, name))

@@ -42,7 +42,7 @@ def _task(task: TaskRecord) -> tuple[Any, ...]:
     status = task.status_message
     return (
         (task.state, task.owner, str(task.agent), task.worker, task.submit_key),
-        task.context_id if task.context_id in ("c1", "c2") else "",
+        task.session_id if task.session_id in ("c1", "c2") else "",
         (task.version, task.fence, task.attempts, task.max_attempts),
         (task.cancel_requested, task.pause_requested, bool(task.retry_of)),
         _since(task.run_after, task.updated_at),

@@ -168,19 +168,19 @@ class NaiveLedger(NaiveClients, NaiveLeases, NaiveCleanup, NaiveAdopted):
         ]
         return sorted(counts)
 
-    async def get_context(self, context_id: str, *, owner: str = "") -> list[str] | None:
+    async def get_context(self, session_id: str, *, owner: str = "") -> list[str] | None:
         """What was said in it."""
-        if not any((one.owner, one.context) == (owner, context_id) for one in self.tasks):
+        if not any((one.owner, one.context) == (owner, session_id) for one in self.tasks):
             return None
         return [
             message.text
             for task, message in self.said
-            if (task.owner, task.context) == (owner, context_id)
+            if (task.owner, task.context) == (owner, session_id)
         ]
 
-    async def clear_context(self, context_id: str, *, owner: str = "") -> int:
+    async def clear_context(self, session_id: str, *, owner: str = "") -> int:
         """How many tasks went."""
-        gone = [one for one in self.tasks if (one.owner, one.context) == (owner, context_id)]
+        gone = [one for one in self.tasks if (one.owner, one.context) == (owner, session_id)]
         ids = [one.id for one in gone]
         self.tasks[:] = [one for one in self.tasks if one.id not in ids]
         self.said[:] = [one for one in self.said if one[0].id not in ids]

@@ -23,14 +23,14 @@ class NaiveAdopted(NaiveTasks):
     """Whatever is reported is tried on a copy first."""
 
     async def adopt(
-        self, task_id: str, *, agent: str, owner: str, context_id: str, reports: Sequence[Report]
+        self, task_id: str, *, agent: str, owner: str, session_id: str, reports: Sequence[Report]
     ) -> TaskRecord:
         """Keep it."""
         if any(one.id == task_id for one in self.tasks):
             raise AlreadyExistsError("task", task_id)
         now = self.shared.now
         who = AgentId.parse(agent)
-        task = NaiveTask(task_id, who, owner, context_id, {}, "", None, 0, "", now, now)
+        task = NaiveTask(task_id, who, owner, session_id, {}, "", None, 0, "", now, now)
         self.happen(task, "transition", "submitted", "submitted", 0, 0)
         self._report(copy.deepcopy(task), reports, kept=False)
         self.tasks.append(task)

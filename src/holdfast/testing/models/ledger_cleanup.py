@@ -34,9 +34,9 @@ class NaiveCleanup(NaiveTasks):
         due = [one for one in self.marks if one.task == task_id and one.due]
         return sorted(due, key=lambda one: (one.due, one.kind, one.ref))
 
-    async def list_context_cleanup(self, context_id: str, *, owner: str = "") -> list[NaiveMark]:
+    async def list_context_cleanup(self, session_id: str, *, owner: str = "") -> list[NaiveMark]:
         """What is due of a context."""
-        whose = (owner, context_id)
+        whose = (owner, session_id)
         return [one for one in self.marks if (one.owner, one.context) == whose and one.due]
 
     async def keep_files(self, task_id: str, refs: Sequence[str]) -> bool:

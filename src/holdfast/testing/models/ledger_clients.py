@@ -22,7 +22,7 @@ class NaiveClients(NaiveTasks):
         agent: AgentId | str,
         message: ChatMessage,
         *,
-        context_id: str = "",
+        session_id: str = "",
         owner: str = "",
         metadata: dict[str, Any] | None = None,
         submit_key: str = "",
@@ -34,7 +34,7 @@ class NaiveClients(NaiveTasks):
         key: str = "",
     ) -> TaskRecord:
         """A new task, or the one with this key."""
-        content: list[Any] = [str(agent), message.role, message.text, context_id, metadata or {}]
+        content: list[Any] = [str(agent), message.role, message.text, session_id, metadata or {}]
         content += [max_attempts, run_after, retry_of, priority, key]
         for task in self.tasks:
             if submit_key and (task.owner, task.key) == (owner, submit_key):
@@ -42,14 +42,14 @@ class NaiveClients(NaiveTasks):
                     raise ConflictError("submit_key", submit_key)
                 return self.show(task)
         number = len(self.shared.table("task numbers")) + 1
-        context = context_id or f"own {number}"
+        context = session_id or f"own {number}"
         if retry_of:
             old = self.steered(retry_of, owner)
             if old.state not in DONE:
                 raise IllegalTransitionError(
                     "task", old.id, from_state=old.state, to_state="submitted"
                 )
-            context = context_id or old.context
+            context = session_id or old.context
         self.shared.table("task numbers").append(number)
         task = NaiveTask(
             f"{number:06d}",
@@ -83,7 +83,7 @@ class NaiveClients(NaiveTasks):
         return await self.submit(
             str(old.agent),
             again,
-            context_id=old.context,
+            session_id=old.context,
             owner=old.owner,
             metadata=old.metadata,
             submit_key=submit_key,
@@ -104,7 +104,7 @@ class NaiveClients(NaiveTasks):
         self,
         *,
         owner: str | None = None,
-        context_id: str | None = None,
+        session_id: str | None = None,
         states: Sequence[str] | None = None,
         agent: str | None = None,
         limit: int = 50,
@@ -117,7 +117,7 @@ class NaiveClients(NaiveTasks):
             task
             for task in self.tasks
             if owner in (None, task.owner)
-            and context_id in (None, task.context)
+            and session_id in (None, task.context)
             and agent in (None, str(task.agent))
             and (states is None or task.state in states)
         ]

@@ -193,7 +193,7 @@ async def _feedback_id(store: Any, lease: Lease, value: Any) -> Any:
 
 async def _context(store: Any, value: Any) -> Any:
     assert await store.get_context(value) is None
-    await store.submit("writer", HELLO, context_id=value)
+    await store.submit("writer", HELLO, session_id=value)
     found = (await store.get_context(value)).id
     await store.clear_context(value)
     return found
@@ -205,7 +205,7 @@ async def _followed(store: Any, value: Any) -> Any:
 
 PROBES = [
     _submit("agent", "id", lambda v: {"agent": v}, lambda task: str(task.agent)),
-    _submit("context_id", "absent_id", lambda v: {"context_id": v}, _nothing),
+    _submit("session_id", "absent_id", lambda v: {"session_id": v}, _nothing),
     _submit("owner", "absent_id", lambda v: {"owner": v}, lambda task: task.owner),
     _submit("submit_key", "absent_id", lambda v: {"submit_key": v}, lambda task: task.submit_key),
     _submit("key", "absent_id", lambda v: {"key": v}, lambda task: task.key),
@@ -253,7 +253,7 @@ PROBES = [
     ),
     read("get.task_id", "id", lambda store, v: store.get(v)),
     read("list.owner", "optional_id", lambda s, v: s.list(owner=v), judge=_none_is_legal),
-    read("list.context_id", "id", lambda s, v: s.list(context_id=v), judge=_none_is_legal),
+    read("list.session_id", "id", lambda s, v: s.list(session_id=v), judge=_none_is_legal),
     read("list.agent", "id", lambda s, v: s.list(agent=v), judge=_none_is_legal),
     read("list.states", "text", lambda s, v: s.list(states=[v]), judge=never),
     read("list.cursor", "text", lambda s, v: s.list(cursor=v), judge=_only_none),
@@ -278,9 +278,9 @@ PROBES = [
     work("append_feedback.feedback_id", "absent_id", _feedback_id),
     read("list_feedback.task_id", "id", lambda s, v: s.list_feedback(v)),
     *(_owner(method, *given) for method, given in OWNED.items()),
-    Probe("get_context.context_id", "id", _context),
+    Probe("get_context.session_id", "id", _context),
     read("get_context.owner", "absent_id", lambda s, v: s.get_context("c1", owner=v)),
-    read("clear_context.context_id", "id", lambda s, v: s.clear_context(v)),
+    read("clear_context.session_id", "id", lambda s, v: s.clear_context(v)),
     read("clear_context.owner", "absent_id", lambda s, v: s.clear_context("c1", owner=v)),
     read(
         "list_contexts.owner",

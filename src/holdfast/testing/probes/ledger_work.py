@@ -204,7 +204,7 @@ PROBES = [
     work("add_cleanup.agent", "optional_id", _marked_agent),
     work("add_cleanup.kind", "text", lambda s, lease, v: s.add_cleanup(lease, v, "r"), judge=never),
     read("list_cleanup.task_id", "id", lambda s, v: s.list_cleanup(v)),
-    read("list_context_cleanup.context_id", "id", lambda s, v: s.list_context_cleanup(v)),
+    read("list_context_cleanup.session_id", "id", lambda s, v: s.list_context_cleanup(v)),
     read(
         "list_context_cleanup.owner",
         "absent_id",

@@ -30,7 +30,7 @@ async def _owner(store: ScheduleStore, value: Any) -> Any:
 
 
 async def _context(store: ScheduleStore, value: Any) -> Any:
-    return (await _made(store, context_id=value)).context_id
+    return (await _made(store, session_id=value)).session_id
 
 
 async def _text(store: ScheduleStore, value: Any) -> Any:
@@ -70,7 +70,7 @@ async def _list(store: ScheduleStore, value: Any) -> Any:
 PROBES = [
     Probe("create.schedule_id", "id", _id),
     Probe("create.owner", "absent_id", _owner, expect=absent),
-    Probe("create.context_id", "absent_id", _context, expect=absent),
+    Probe("create.session_id", "absent_id", _context, expect=absent),
     Probe("create.message", "text", _text),
     Probe("create.metadata", "object", _metadata),
     Probe("get.schedule_id", "id", _get),

@@ -30,7 +30,7 @@ class TaskChange:
     at: datetime
     by: Actor
     agent: AgentId
-    context_id: str
+    session_id: str
     owner: str = ""
     by_name: str = ""
     """Who did it, as the caller of a request named them; empty if nobody was named."""

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from holdfast.values.content import ChatMessage
+from holdfast.values.deprecation import renamed
 from holdfast.values.identity import Agent
 from holdfast.values.tasks.records import MAX_ATTEMPTS
 
@@ -17,6 +18,7 @@ MAX_BYTES_PER_CALL = 16 << 20
 """How many bytes their messages and metadata may have together, as JSON text."""
 
 
+@renamed(context_id="session_id")
 @dataclass(frozen=True, slots=True)
 class NewTask:
     """A task for ``tasks.submit_many``; the fields are the arguments of ``tasks.submit``.
@@ -27,7 +29,7 @@ class NewTask:
 
     agent: Agent
     message: ChatMessage
-    context_id: str | None = None
+    session_id: str | None = None
     metadata: dict[str, Any] | None = None
     submit_key: str | None = None
     max_attempts: int = MAX_ATTEMPTS

@@ -11,6 +11,7 @@ import msgspec
 
 from holdfast.values.codec import decode_json, plain
 from holdfast.values.content import ChatMessage, ContentBlock
+from holdfast.values.deprecation import warn_deprecated
 from holdfast.values.identity import AgentId
 from holdfast.values.lifecycle import TERMINAL, TaskState
 
@@ -53,7 +54,7 @@ class TaskRecord:
     """
 
     id: str
-    context_id: str
+    session_id: str
     agent: AgentId
     state: TaskState
     created_at: datetime
@@ -122,6 +123,12 @@ class TaskRecord:
         False
         """
         return self.max_attempts == 0
+
+    @property
+    def context_id(self) -> str:
+        """Deprecated: use ``session_id``."""
+        warn_deprecated("TaskRecord.context_id", "TaskRecord.session_id")
+        return self.session_id
 
     @property
     def terminal(self) -> bool:

@@ -29,7 +29,7 @@ class InMemoryAdopted(InMemoryProgress, InMemoryContexts, AdoptedStorage):
             raise AlreadyExistsError("task", adoption.task_id)
         row = TaskRow(
             id=adoption.task_id,
-            context_id=adoption.context_id,
+            session_id=adoption.session_id,
             owner=adoption.owner,
             agent=adoption.agent,
             metadata=adoption.metadata,
@@ -43,7 +43,7 @@ class InMemoryAdopted(InMemoryProgress, InMemoryContexts, AdoptedStorage):
         self._check_bodies(row, adoption.reports)
         data.tasks[row.id] = row
         context = data.contexts.setdefault(
-            (row.owner, row.context_id), ContextRow(row.context_id, row.owner, now)
+            (row.owner, row.session_id), ContextRow(row.session_id, row.owner, now)
         )
         context.tasks.append(row.id)
         self._move(row, TaskState.SUBMITTED, Actor.CLIENT)
@@ -110,7 +110,7 @@ class InMemoryAdopted(InMemoryProgress, InMemoryContexts, AdoptedStorage):
         context.working.discard(row.id)
         context.messages[:] = [one for one in context.messages if one[0] != row.id]
         if not context.tasks:
-            del self._data.contexts[row.owner, row.context_id]
+            del self._data.contexts[row.owner, row.session_id]
         self._forget(self._data.tasks.pop(row.id))
         return True
 

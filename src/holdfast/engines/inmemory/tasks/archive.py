@@ -57,7 +57,7 @@ def dump_tasks(engine: InMemory, tenant: str, at: datetime) -> Iterator[of.TaskR
         record = of.TaskRecord(
             row.id,
             row.owner,
-            row.context_id,
+            row.session_id,
             str(row.agent),
             row.created_at,
             row.state,
@@ -112,7 +112,7 @@ def load_task(engine: InMemory, tenant: str, one: of.TaskRecord) -> None:
         ask = StepKey(one.ask_name, one.ask_occurrence or 1, one.ask_kind)
     row = TaskRow(
         id=one.id,
-        context_id=one.context_id,
+        session_id=one.context_id,
         owner=one.owner,
         agent=AgentId.parse(one.agent),
         metadata=one.metadata,
@@ -167,7 +167,7 @@ def dump_events(engine: InMemory, tenant: str, at: datetime) -> Iterator[of.Task
     del at
     data = engine.table(tenant, LedgerData)
     for _, row in sorted(data.tasks.items()):
-        context = data.contexts[row.owner, row.context_id]
+        context = data.contexts[row.owner, row.session_id]
         places = {key: at for at, (task, key) in enumerate(context.messages, 1) if task == row.id}
         for event in row.events:
             yield _event_record(row, event, places)
@@ -243,7 +243,7 @@ def load_events(engine: InMemory, tenant: str, records: Sequence[of.TaskEventRec
         row.events.append(StoredEvent(one.seq, one.at, one.actor, one.fence, body, one.by_name))
         _index(row, one, body)
         if one.kind == "message" and one.place is not None:
-            key = (row.owner, row.context_id)
+            key = (row.owner, row.session_id)
             insort(places.setdefault(key, []), (one.place, row.id, one.message_id or ""))
             touched.add(key)
     for key in touched:
@@ -366,7 +366,7 @@ def dump_cleanup(engine: InMemory, tenant: str, at: datetime) -> Iterator[of.Cle
         for _, row in sorted(rows.items(), key=lambda one: one[0]):
             mark = row.mark
             yield of.CleanupRecord(
-                *(task_id, mark.kind, mark.ref, mark.agent, row.owner, row.context_id, row.due_at)
+                *(task_id, mark.kind, mark.ref, mark.agent, row.owner, row.session_id, row.due_at)
             )
 
 

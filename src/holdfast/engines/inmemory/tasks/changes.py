@@ -42,7 +42,7 @@ class InMemoryChanges(LedgerView, ChangeStorage):
             event.at,
             event.by,
             row.agent,
-            row.context_id,
+            row.session_id,
             row.owner,
             event.by_name,
         )

@@ -22,7 +22,7 @@ class InMemoryCleanup(LedgerView, CleanupStorage):
 
     def _mark(self, row: TaskRow, mark: CleanupMark) -> None:
         rows = self._data.cleanup.setdefault(row.id, {})
-        rows.setdefault((mark.kind, mark.ref), MarkRow(mark, row.owner, row.context_id))
+        rows.setdefault((mark.kind, mark.ref), MarkRow(mark, row.owner, row.session_id))
 
     async def claim_cleanup(self, limit: int, retry_seconds: float) -> list[CleanupMark]:
         """Claim due marks, the longest due first."""
@@ -38,7 +38,7 @@ class InMemoryCleanup(LedgerView, CleanupStorage):
 
     async def list_context_cleanup(self, key: ContextKey) -> list[CleanupMark]:
         """The due marks of all tasks that a context has or had."""
-        return [row.mark for _, row in self._due() if (row.owner, row.context_id) == key]
+        return [row.mark for _, row in self._due() if (row.owner, row.session_id) == key]
 
     def _due(self, task_ids: Iterable[str] | None = None) -> list[tuple[datetime, MarkRow]]:
         """Return the marks that have a due time, of some tasks or of all, the earliest first."""

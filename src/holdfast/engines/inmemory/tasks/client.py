@@ -46,13 +46,13 @@ class InMemoryClients(LedgerView, ClientStorage):
         known = self._submitted(draft, digest)
         if known is not None:
             return known.snapshot()
-        context_id = draft.context_id
+        session_id = draft.session_id
         if draft.retry_of:
             old = self._steered(draft.retry_of, draft.owner)
             if old.state not in TERMINAL:
                 raise _illegal(old, TaskState.SUBMITTED)
-            context_id = context_id or old.context_id
-        row = self._row(draft, context_id or draft.new_context_id)
+            session_id = session_id or old.session_id
+        row = self._row(draft, session_id or draft.new_session_id)
         if draft.submit_key:
             self._data.keys[draft.owner, draft.submit_key] = (digest, row.id)
         with self._acting(draft.by):
@@ -81,11 +81,11 @@ class InMemoryClients(LedgerView, ClientStorage):
             raise other_content(draft.submit_key)
         return self._data.tasks[task_id] if known else None
 
-    def _row(self, draft: Draft, context_id: str) -> TaskRow:
+    def _row(self, draft: Draft, session_id: str) -> TaskRow:
         now, data = self._engine.now(), self._data
         row = TaskRow(
             id=draft.id,
-            context_id=context_id,
+            session_id=session_id,
             owner=draft.owner,
             agent=draft.agent,
             metadata=draft.metadata,
@@ -101,7 +101,7 @@ class InMemoryClients(LedgerView, ClientStorage):
         data.tasks[row.id] = row
         data.prioritized |= row.priority > 0
         context = data.contexts.setdefault(
-            (row.owner, context_id), ContextRow(context_id, row.owner, now)
+            (row.owner, session_id), ContextRow(session_id, row.owner, now)
         )
         context.tasks.append(row.id)
         return row
@@ -246,7 +246,7 @@ def fits(row: TaskRow, wanted: TaskFilter) -> bool:
     """Return whether a task is one of those that are wanted."""
     return (
         wanted.owner in (None, row.owner)
-        and wanted.context_id in (None, row.context_id)
+        and wanted.session_id in (None, row.session_id)
         and wanted.agent in (None, row.agent)
         and (wanted.updated_after is None or row.updated_at >= wanted.updated_after)
         and (wanted.states is None or row.state in wanted.states)

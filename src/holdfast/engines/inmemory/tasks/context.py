@@ -124,4 +124,4 @@ def _record(context: ContextRow) -> ContextRecord:
 
 
 def _said(row: TaskRow, message: StoredMessage) -> SaidMessage:
-    return SaidMessage(row.id, row.agent, row.owner, row.context_id, row.version, message)
+    return SaidMessage(row.id, row.agent, row.owner, row.session_id, row.version, message)

@@ -183,7 +183,7 @@ class MarkRow:
 
     mark: CleanupMark
     owner: str
-    context_id: str
+    session_id: str
     due_at: datetime | None = None
 
 

@@ -27,7 +27,7 @@ class InMemoryForks(InMemoryClients, ForkStorage):
         made = Draft(
             old.agent,
             draft.message or first,
-            context_id=old.context_id if draft.failed else draft.new_context_id,
+            session_id=old.session_id if draft.failed else draft.new_session_id,
             owner=old.owner,
             metadata=old.metadata,
             submit_key=draft.submit_key,
@@ -44,7 +44,7 @@ class InMemoryForks(InMemoryClients, ForkStorage):
             raise IllegalTransitionError(
                 "task", old.id, from_state=old.state, to_state=TaskState.SUBMITTED
             )
-        row = self._row(made, made.context_id)
+        row = self._row(made, made.session_id)
         if draft.submit_key:
             self._data.keys[row.owner, row.submit_key] = (draft.digest, row.id)
         with self._acting(draft.by):
@@ -57,7 +57,7 @@ class InMemoryForks(InMemoryClients, ForkStorage):
             if kind != "run":
                 copied = replace(mark.mark, task_id=row.id)
                 rows = self._data.cleanup.setdefault(row.id, {})
-                rows[kind, ref] = MarkRow(copied, row.owner, row.context_id)
+                rows[kind, ref] = MarkRow(copied, row.owner, row.session_id)
         return row.snapshot()
 
     def _is_open_child(self, old: TaskRow, event: StoredEvent) -> bool:

@@ -39,7 +39,7 @@ class InMemoryLeases(LedgerView, LeaseStorage):
         for row in self._waiting(now):
             if len(chosen) == claim.limit:
                 break
-            context = (row.owner, row.context_id)
+            context = (row.owner, row.session_id)
             if claim.agents is not None and row.agent not in claim.agents:
                 continue
             began_with = row.handler_version

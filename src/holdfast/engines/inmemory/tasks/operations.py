@@ -77,7 +77,7 @@ class InMemoryOperations(InMemoryClients, OperationStorage):
         draft = Draft(
             row.agent,
             StoredMessage(message_id, self._engine.now(), payload),
-            context_id=row.context_id,
+            session_id=row.session_id,
             owner=row.owner,
             metadata=row.metadata,
             submit_key=RETRY_KEY + row.id,

@@ -67,7 +67,7 @@ class LedgerView:
         return row
 
     def _context(self, row: TaskRow) -> ContextRow:
-        return self._data.contexts[row.owner, row.context_id]
+        return self._data.contexts[row.owner, row.session_id]
 
     def _moment(self, when: datetime | timedelta | None) -> datetime | None:
         """Return a time; a timedelta counts from now."""

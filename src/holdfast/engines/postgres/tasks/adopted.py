@@ -45,7 +45,7 @@ class PostgresAdopted(LedgerView, AdoptedStorage):
         """Store a task that somebody else runs, and its reports."""
         row = await self._engine.fetchrow(
             _SQL["adopt"],
-            *(self._tenant, adoption.task_id, adoption.owner, adoption.context_id),
+            *(self._tenant, adoption.task_id, adoption.owner, adoption.session_id),
             *(str(adoption.agent), adoption.metadata),
             *_columns(adoption.reports),
             safe=False,

@@ -32,7 +32,7 @@ class PostgresChildren(LedgerView, ChildStorage):
             _SQL["submit_child"],
             *(self._tenant, lease.task_id, lease.fence),
             *(*step_columns(step.key), step.result, encode_json(step.digest)),
-            *(draft.id, draft.context_id, draft.new_context_id, str(draft.agent)),
+            *(draft.id, draft.session_id, draft.new_session_id, str(draft.agent)),
             *(draft.metadata, draft.max_attempts, *moment(draft.run_after)),
             *message_columns(draft.message),
             safe=True,

@@ -38,7 +38,7 @@ class PostgresClients(LedgerView, ClientStorage):
         """Store a task as submitted, or return the one with the same key."""
         row = await self._engine.fetchrow(
             _SUBMIT["submit"],
-            *(self._tenant, draft.id, draft.owner, draft.context_id, draft.new_context_id),
+            *(self._tenant, draft.id, draft.owner, draft.session_id, draft.new_session_id),
             *(str(draft.agent), draft.metadata, draft.max_attempts),
             *(draft.submit_key, draft.digest(), draft.retry_of),
             *moment(draft.run_after),
@@ -140,7 +140,7 @@ class PostgresClients(LedgerView, ClientStorage):
 def _columns(draft: Draft) -> tuple[Any, ...]:
     """Return what ``queue_tasks`` takes of a draft, apart from its id and owner."""
     return (
-        *(draft.context_id, draft.new_context_id, str(draft.agent), draft.metadata),
+        *(draft.session_id, draft.new_session_id, str(draft.agent), draft.metadata),
         *(draft.max_attempts, draft.submit_key, draft.digest()),
         *moment(draft.run_after),
         *message_columns(draft.message),

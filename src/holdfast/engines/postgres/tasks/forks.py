@@ -19,7 +19,7 @@ class PostgresForks(LedgerView, ForkStorage):
         """Store a task with what another one stored."""
         row = await self._engine.fetchrow(
             _SQL["fork"],
-            *(self._tenant, *key, draft.id, draft.new_context_id, draft.at_seq, draft.failed),
+            *(self._tenant, *key, draft.id, draft.new_session_id, draft.at_seq, draft.failed),
             *(draft.submit_key, draft.digest, *message_columns(draft.message), draft.by),
             safe=True,
         )

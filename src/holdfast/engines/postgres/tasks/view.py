@@ -52,7 +52,7 @@ def moment(when: datetime | timedelta | None) -> tuple[datetime | None, float | 
 def filter_columns(wanted: TaskFilter) -> tuple[Any, ...]:
     """Return the columns of a filter of tasks."""
     return (
-        *(wanted.owner, wanted.context_id),
+        *(wanted.owner, wanted.session_id),
         None if wanted.agent is None else str(wanted.agent),
         wanted.updated_after,
         None if wanted.states is None else [state.value for state in wanted.states],
