@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, LiteralString
 
 from holdfast.engines.postgres.engine import Postgres
@@ -21,6 +21,8 @@ _BY_ID = filled(_SQL["read"], {_PAGE: _SQL["by_id"]})
 _LIST = filled(_SQL["read"], {_PAGE: _SQL["list"]})
 _LIST_THREAD = filled(_SQL["read"], {_PAGE: _SQL["list_thread"]})
 _ANCESTORS = filled(_SQL["read"], {_PAGE: _SQL["ancestors"]})
+_VALUES = ("channels", "kinds", "datas")
+_WRITES = ("tasks", "indexes", "written", "written_kinds", "written_datas", "paths")
 
 
 class PostgresCheckpoints(CheckpointStorage):
@@ -147,9 +149,14 @@ def _checkpoint(row: Any) -> Checkpoint:
         TypedBytes(row["metadata_kind"], row["metadata"]),
         {unescape(key): decode_json(text) for key, text in labels.items()},
         decode_json(row["versions"]),
-        {channel: TypedBytes(kind, data) for channel, kind, data in row["values"]},
+        {channel: TypedBytes(kind, data) for channel, kind, data in _zipped(row, *_VALUES)},
         tuple(
             Write(task, index, channel, TypedBytes(kind, data), unescape(path))
-            for task, index, channel, kind, data, path in row["writes"]
+            for task, index, channel, kind, data, path in _zipped(row, *_WRITES)
         ),
     )
+
+
+def _zipped(row: Any, *columns: str) -> Iterator[tuple[Any, ...]]:
+    """Return the elements of arrays of one row side by side; an array of none is ``None``."""
+    return zip(*(row[column] or () for column in columns), strict=True)

@@ -1,4 +1,4 @@
--- version: 2
+-- version: 3
 -- Events that wait for an embedding.
 
 -- Whoever takes ranges from the queue of the index puts them into the queue of the embedder, where a
@@ -99,7 +99,7 @@ AS $$
         SELECT e.seq, e.type, e.body
         FROM holdfast.events e
         LEFT JOIN holdfast.event_vectors v
-            ON v.tenant = e.tenant AND v.session_key = e.session_key AND v.epoch = e.epoch
+            ON v.tenant = the_tenant AND v.session_key = e.session_key AND v.epoch = e.epoch
             AND v.seq = e.seq
         WHERE e.tenant = the_tenant AND e.session_key = r.session_key AND e.epoch = r.epoch
             AND e.seq BETWEEN r.first_seq AND r.last_seq AND (e.agent || '') = r.agent
@@ -245,7 +245,7 @@ AS $$
             (tenant, agent, session_key, epoch, first_seq, last_seq)
         SELECT e.tenant, e.agent, e.session_key, e.epoch, e.seq, e.seq
         FROM again a JOIN holdfast.events e
-            ON e.tenant = a.tenant AND e.session_key = a.session_key AND e.epoch = a.epoch
+            ON e.tenant = the_tenant AND e.session_key = a.session_key AND e.epoch = a.epoch
             AND e.seq = a.seq
         ON CONFLICT DO NOTHING
         RETURNING 1

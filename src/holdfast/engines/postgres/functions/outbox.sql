@@ -1,4 +1,4 @@
--- version: 1
+-- version: 2
 -- Push configs, and news on their way to them.
 
 -- Stores a push config of a task under its id.
@@ -109,7 +109,7 @@ LANGUAGE sql
 AS $$
     UPDATE holdfast.push_configs p SET (next_seq, next_due_at, next_number) = (
         SELECT o.seq, o.due_at, o.number FROM holdfast.outbox o
-        WHERE o.tenant = p.tenant AND o.task_id = p.task_id AND o.config_id = p.id AND NOT o.dead
+        WHERE o.tenant = in_tenant AND o.task_id = p.task_id AND o.config_id = p.id AND NOT o.dead
         ORDER BY o.seq LIMIT 1)
     WHERE p.tenant = in_tenant AND p.task_id = in_task_id AND p.id = in_config_id
 $$;

@@ -1,4 +1,4 @@
--- version: 7
+-- version: 8
 -- The session log: appends, clears and moves.
 
 -- The owner in the stored id of a session; empty for a session that nobody owns.
@@ -351,7 +351,7 @@ BEGIN
     IF cardinality(the_ids) > 0 THEN
         SELECT count(*) INTO known FROM unnest(the_sessions, the_ids) AS i (session, id)
         JOIN holdfast.sessions s ON s.tenant = the_tenant AND s.id = i.session
-        JOIN holdfast.events e ON e.tenant = s.tenant AND e.session_key = s.key AND e.id = i.id;
+        JOIN holdfast.events e ON e.tenant = the_tenant AND e.session_key = s.key AND e.id = i.id;
         RETURN QUERY SELECT * FROM holdfast.store_events(
             the_tenant, the_sessions, the_agents, the_types, the_ids, the_runs, the_times,
             the_bodies, the_filterables);

@@ -1,4 +1,4 @@
--- version: 3
+-- version: 4
 -- Working state.
 
 -- The version after one of the same state: it tells nothing of how much others write. A new state has the
@@ -20,6 +20,7 @@ DECLARE
     stored holdfast.states;
     actual bigint;
     put bigint;
+    window_seconds double precision;
 BEGIN
     LOOP
         SELECT * INTO stored FROM holdfast.states s
@@ -36,16 +37,16 @@ BEGIN
                 'kind', 'state', 'key', in_session_id, 'expected', in_expected, 'actual', actual));
         END IF;
         IF actual <> 0 THEN
+            put := holdfast.next_state_version(actual);
+            window_seconds := coalesce(in_ttl_seconds, stored.ttl_seconds);
             UPDATE holdfast.states s SET
                 state = CASE WHEN in_replace THEN in_state
                              ELSE (s.state - in_dropped) || in_state END,
-                version = holdfast.next_state_version(s.version),
-                ttl_seconds = coalesce(in_ttl_seconds, s.ttl_seconds),
+                version = put,
+                ttl_seconds = window_seconds,
                 written_at = moment,
-                expires_at = moment
-                    + make_interval(secs => coalesce(in_ttl_seconds, s.ttl_seconds))
-            WHERE s.tenant = in_tenant AND s.session_id = in_session_id
-            RETURNING s.version INTO put;
+                expires_at = moment + make_interval(secs => window_seconds)
+            WHERE s.tenant = in_tenant AND s.session_id = in_session_id;
             RETURN put;
         END IF;
         INSERT INTO holdfast.states AS s

@@ -1,4 +1,4 @@
--- version: 2
+-- version: 3
 -- Tasks that go on from what another task stored.
 
 -- Queues a task with the messages, steps and artifacts that another one had after an event; the same
@@ -91,12 +91,12 @@ BEGIN
             -- Part of its artifact as it was then, or written in a step that was stored then.
             NOT EXISTS (
                 SELECT FROM holdfast.task_events n
-                WHERE n.tenant = e.tenant AND n.task_id = e.task_id AND n.kind = 'artifact'
+                WHERE n.tenant = in_tenant AND n.task_id = e.task_id AND n.kind = 'artifact'
                     AND n.artifact_id = e.artifact_id AND n.seq > e.seq AND NOT n.append
                     AND n.seq <= coalesce(in_at, old.version))
             OR EXISTS (
                 SELECT FROM holdfast.task_events s
-                WHERE s.tenant = e.tenant AND s.kind = 'step' AND s.step_key = e.step_key
+                WHERE s.tenant = in_tenant AND s.kind = 'step' AND s.step_key = e.step_key
                     AND s.fence = e.fence AND s.seq <= coalesce(in_at, old.version))))
     ORDER BY e.seq;
     GET DIAGNOSTICS last = ROW_COUNT;

@@ -1,4 +1,4 @@
--- version: 3
+-- version: 4
 -- What a running task stores.
 
 -- Counts one more event of a task that is working under this fence; else the lease is lost.
@@ -246,7 +246,7 @@ BEGIN
     FOR chunk IN
         SELECT c.* FROM holdfast.task_events s
         JOIN holdfast.task_events c
-            ON c.tenant = s.tenant AND c.step_key = s.step_key AND c.fence = s.fence
+            ON c.tenant = in_tenant AND c.step_key = s.step_key AND c.fence = s.fence
             AND c.kind = 'artifact'
         WHERE s.tenant = in_tenant AND s.step_key = key AND s.kind = 'step'
             AND NOT EXISTS (

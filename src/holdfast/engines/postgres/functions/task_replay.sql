@@ -1,4 +1,4 @@
--- version: 1
+-- version: 2
 -- A task as it was.
 
 -- The change of state that a task was in after an event.
@@ -58,12 +58,12 @@ AS $$
         CROSS JOIN LATERAL (
             SELECT CASE WHEN a.anew <= in_seq THEN a.anew ELSE (
                 SELECT b.seq FROM holdfast.task_events b
-                WHERE b.tenant = a.tenant AND b.task_id = a.task_id AND b.kind = 'artifact'
+                WHERE b.tenant = in_tenant AND b.task_id = a.task_id AND b.kind = 'artifact'
                     AND b.artifact_id = a.id AND b.seq <= in_seq AND NOT b.append
                 ORDER BY b.seq DESC LIMIT 1) END AS anew
         ) s
         JOIN holdfast.task_events e
-            ON e.tenant = a.tenant AND e.task_id = a.task_id AND e.kind = 'artifact'
+            ON e.tenant = in_tenant AND e.task_id = a.task_id AND e.kind = 'artifact'
             AND e.artifact_id = a.id AND e.seq >= s.anew AND e.seq <= in_seq
         WHERE a.tenant = in_tenant AND a.task_id = in_task_id AND a.begun <= in_seq
         ORDER BY a.begun, e.seq

@@ -1,4 +1,4 @@
--- version: 4
+-- version: 5
 -- What all functions of tasks use.
 
 -- The last messages of a task, in order, as columns of equal length.
@@ -32,7 +32,7 @@ AS $$
         SELECT e.artifact_id, e.at, e.body, e.append, e.last_chunk, e.name, e.metadata
         FROM holdfast.task_artifacts a
         JOIN holdfast.task_events e
-            ON e.tenant = a.tenant AND e.task_id = a.task_id AND e.kind = 'artifact'
+            ON e.tenant = in_tenant AND e.task_id = a.task_id AND e.kind = 'artifact'
             AND e.artifact_id = a.id AND e.seq >= a.anew
         WHERE a.tenant = in_tenant AND a.task_id = in_task_id
             AND (in_artifact_id IS NULL OR a.id = in_artifact_id)
@@ -156,7 +156,7 @@ BEGIN
         SET next_seq = o.seq, next_due_at = o.due_at, next_number = o.number
         FROM holdfast.outbox o
         WHERE p.tenant = in_tenant AND p.task_id = in_id AND p.next_seq IS NULL
-            AND o.tenant = p.tenant AND o.task_id = p.task_id AND o.config_id = p.id
+            AND o.tenant = in_tenant AND o.task_id = p.task_id AND o.config_id = p.id
             AND o.seq = (SELECT min(a.seq) FROM unnest(in_announced) a (seq));
     END IF;
     IF in_followed_until > in_now THEN
@@ -323,7 +323,7 @@ AS $$
     SELECT coalesce(sum(octet_length(e.body) + octet_length(e.metadata)), 0)::bigint
     FROM holdfast.task_artifacts a
     JOIN holdfast.task_events e
-        ON e.tenant = a.tenant AND e.task_id = a.task_id AND e.kind = 'artifact'
+        ON e.tenant = in_tenant AND e.task_id = a.task_id AND e.kind = 'artifact'
         AND e.artifact_id = a.id AND e.seq >= a.anew
     WHERE a.tenant = in_tenant AND a.task_id = in_task_id
 $$;
@@ -337,11 +337,11 @@ AS $$
     SELECT octet_length(t.metadata) + coalesce(octet_length(t.result), 0)
         + coalesce((
             SELECT octet_length(e.body) FROM holdfast.task_events e
-            WHERE e.tenant = t.tenant AND e.task_id = t.id AND e.seq = t.status_seq LIMIT 1), 0)
+            WHERE e.tenant = in_tenant AND e.task_id = t.id AND e.seq = t.status_seq LIMIT 1), 0)
         + coalesce((
             SELECT sum(octet_length(l.body)) FROM (
                 SELECT e.body FROM holdfast.task_events e
-                WHERE e.tenant = t.tenant AND e.task_id = t.id AND e.kind = 'message'
+                WHERE e.tenant = in_tenant AND e.task_id = t.id AND e.kind = 'message'
                 ORDER BY e.seq DESC LIMIT in_last
             ) l), 0)::bigint
         + CASE WHEN in_artifacts THEN holdfast.task_artifact_bytes(t.tenant, t.id) ELSE 0 END

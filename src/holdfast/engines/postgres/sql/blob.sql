@@ -22,7 +22,7 @@ SELECT $1, $2, $3 + c.at - 1, c.data FROM unnest($4::bytea[]) WITH ORDINALITY AS
 SELECT b.*, c.number, c.data
 FROM holdfast.blob_index b
 LEFT JOIN holdfast.blob_chunks c
-    ON c.tenant = b.tenant AND c.ref = b.ref AND c.number BETWEEN $3 AND $4
+    ON c.tenant = $1 AND c.ref = b.ref AND c.number BETWEEN $3 AND $4
 WHERE b.tenant = $1 AND b.place = 'postgres' AND b.ref = $2
   AND b.taken_at IS NULL AND (b.expires_at IS NULL OR b.expires_at > holdfast.now())
 ORDER BY c.number;

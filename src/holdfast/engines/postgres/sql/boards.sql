@@ -7,7 +7,7 @@ SELECT holdfast.create_board($1, $2, $3, $4, $5, $6, $7, $8::text[], $9::text[])
 SELECT b.id AS board_id, b.conversation_id, b.max_retries, b.agent_id, b.agent_label,
        b.parent_agent_id, c.id, c.title, c.status, c.position, c.retry_count, c.note
 FROM holdfast.boards b
-LEFT JOIN holdfast.cards c ON c.tenant = b.tenant AND c.board_id = b.id
+LEFT JOIN holdfast.cards c ON c.tenant = $1 AND c.board_id = b.id
 WHERE b.tenant = $1 AND b.id = $2
 ORDER BY c.position;
 
@@ -21,7 +21,7 @@ FROM (
     ORDER BY ($3 AND agent_id <> ''), created
     LIMIT CASE WHEN $3 THEN 1 END
 ) b
-LEFT JOIN holdfast.cards c ON c.tenant = b.tenant AND c.board_id = b.id
+LEFT JOIN holdfast.cards c ON c.tenant = $1 AND c.board_id = b.id
 ORDER BY b.created, c.position;
 
 -- name: conversations
@@ -43,7 +43,7 @@ CROSS JOIN LATERAL (
     SELECT count(DISTINCT b.id) AS boards, count(c.id) AS cards,
            count(c.id) FILTER (WHERE c.status <> ALL ($7::text[])) AS left
     FROM holdfast.boards b
-    LEFT JOIN holdfast.cards c ON c.tenant = b.tenant AND c.board_id = b.id
+    LEFT JOIN holdfast.cards c ON c.tenant = $1 AND c.board_id = b.id
     WHERE b.tenant = $1 AND b.conversation_id = found.conversation_id
 ) counted
 ORDER BY found.conversation_id;
@@ -75,7 +75,7 @@ WITH card AS MATERIALIZED (
     UPDATE holdfast.cards c
     SET status = $4, note = CASE WHEN $5 = '""' THEN c.note ELSE $5 END
     FROM card
-    WHERE c.tenant = card.tenant AND c.board_id = card.board_id AND c.id = card.id
+    WHERE c.tenant = $1 AND c.board_id = card.board_id AND c.id = card.id
       AND (card.status = $4 OR card.status <> ALL ($6::text[]))
     RETURNING c.id, c.title, c.status, c.position, c.retry_count, c.note
 )
@@ -86,7 +86,7 @@ SELECT card.status AS was, moved.* FROM card LEFT JOIN moved ON true;
 WITH card AS MATERIALIZED (
     SELECT c.*, c.retry_count < b.max_retries AS may_retry
     FROM holdfast.cards c
-    JOIN holdfast.boards b ON b.tenant = c.tenant AND b.id = c.board_id
+    JOIN holdfast.boards b ON b.tenant = $1 AND b.id = c.board_id
     WHERE c.tenant = $1 AND c.board_id = $2 AND c.id = $3 FOR NO KEY UPDATE OF c
 ), moved AS (
     UPDATE holdfast.cards c

@@ -14,28 +14,34 @@ SELECT holdfast.put_checkpoint_writes($1, $2, $3, $4, $5::text[], $6::int[], $7:
 -- joining all values of the thread, however long that is.
 SELECT p.thread, p.namespace, p.id, p.parent, p.kind, p.body, p.metadata_kind, p.metadata,
        p.labels::text AS labels, p.versions::text AS versions, p.wanted, p.starts,
-       ARRAY(
-           SELECT ROW (v.channel, v.kind, v.data)
-           FROM jsonb_each_text(p.versions) e
-           CROSS JOIN LATERAL (
-               SELECT * FROM holdfast.checkpoint_values v
-               WHERE v.tenant = p.tenant AND v.thread_key = p.thread_key
-                 AND v.namespace = p.namespace AND v.channel = e.key AND v.version = e.value
-               LIMIT 1
-           ) v
-           WHERE v.kind IS NOT NULL AND (p.wanted IS NULL OR e.key = ANY (p.wanted))
-       ) AS values,
-       ARRAY(
-           SELECT ROW (w.task, w.index, w.channel, w.kind, w.data, w.path)
-           FROM holdfast.checkpoint_writes w
-           WHERE w.tenant = p.tenant AND w.thread_key = p.thread_key
-             AND w.namespace = p.namespace AND w.id = p.id
-             AND (p.wanted IS NULL OR w.channel = ANY (p.wanted))
-           ORDER BY w.path, w.task, w.index
-       ) AS writes
+       v.channels, v.kinds, v.datas, w.tasks, w.indexes, w.written, w.written_kinds, w.written_datas,
+       w.paths
 FROM (
 SELECT c.*, '' AS thread, NULL::text[] AS wanted, false AS starts FROM holdfast.checkpoints c
 ) p
+CROSS JOIN LATERAL (
+    SELECT array_agg(v.channel) AS channels, array_agg(v.kind) AS kinds, array_agg(v.data) AS datas
+    FROM jsonb_each_text(p.versions) e
+    CROSS JOIN LATERAL (
+        SELECT * FROM holdfast.checkpoint_values v
+        WHERE v.tenant = $1 AND v.thread_key = p.thread_key
+          AND v.namespace = p.namespace AND v.channel = e.key AND v.version = e.value
+        LIMIT 1
+    ) v
+    WHERE v.kind IS NOT NULL AND (p.wanted IS NULL OR e.key = ANY (p.wanted))
+) v
+CROSS JOIN LATERAL (
+    SELECT array_agg(w.task) AS tasks, array_agg(w.index) AS indexes,
+           array_agg(w.channel) AS written, array_agg(w.kind) AS written_kinds,
+           array_agg(w.data) AS written_datas, array_agg(w.path) AS paths
+    FROM (
+        SELECT * FROM holdfast.checkpoint_writes w
+        WHERE w.tenant = $1 AND w.thread_key = p.thread_key
+          AND w.namespace = p.namespace AND w.id = p.id
+          AND (p.wanted IS NULL OR w.channel = ANY (p.wanted))
+        ORDER BY w.path, w.task, w.index
+    ) w
+) w
 ORDER BY p.id DESC, p.thread, p.namespace;
 
 -- name: newest
@@ -44,7 +50,7 @@ SELECT c.*, t.id AS thread, NULL::text[] AS wanted, false AS starts
 FROM holdfast.threads t
 CROSS JOIN LATERAL (
     SELECT * FROM holdfast.checkpoints c
-    WHERE c.tenant = t.tenant AND c.thread_key = t.key AND c.namespace = $3
+    WHERE c.tenant = $1 AND c.thread_key = t.key AND c.namespace = $3
     ORDER BY c.id DESC LIMIT 1
 ) c
 WHERE t.tenant = $1 AND t.id = $2 AND (t.expires_at IS NULL OR t.expires_at > holdfast.now());
@@ -53,7 +59,7 @@ WHERE t.tenant = $1 AND t.id = $2 AND (t.expires_at IS NULL OR t.expires_at > ho
 -- A checkpoint by its id.
 SELECT c.*, t.id AS thread, NULL::text[] AS wanted, false AS starts
 FROM holdfast.threads t
-JOIN holdfast.checkpoints c ON c.tenant = t.tenant AND c.thread_key = t.key
+JOIN holdfast.checkpoints c ON c.tenant = $1 AND c.thread_key = t.key
 WHERE t.tenant = $1 AND t.id = $2 AND (t.expires_at IS NULL OR t.expires_at > holdfast.now())
   AND c.namespace = $3 AND c.id = $4;
 
@@ -78,7 +84,7 @@ LIMIT $11;
 -- The same of the thread $2.
 SELECT c.*, t.id AS thread, NULL::text[] AS wanted, false AS starts
 FROM holdfast.threads t
-JOIN holdfast.checkpoints c ON c.tenant = t.tenant AND c.thread_key = t.key
+JOIN holdfast.checkpoints c ON c.tenant = $1 AND c.thread_key = t.key
 WHERE t.tenant = $1 AND t.id = $2
   AND (t.expires_at IS NULL OR t.expires_at > (SELECT holdfast.now()))
   AND ($3::text IS NULL OR c.namespace = $3)
@@ -99,11 +105,11 @@ WITH RECURSIVE up AS (
         FROM holdfast.threads t
         CROSS JOIN LATERAL (
             SELECT coalesce($4, max(b.id)) AS id FROM holdfast.checkpoints b
-            WHERE $4 IS NULL AND b.tenant = t.tenant AND b.thread_key = t.key AND b.namespace = $3
+            WHERE $4 IS NULL AND b.tenant = $1 AND b.thread_key = t.key AND b.namespace = $3
         ) s
         CROSS JOIN LATERAL (
             SELECT * FROM holdfast.checkpoints c
-            WHERE c.tenant = t.tenant AND c.thread_key = t.key AND c.namespace = $3 AND c.id = s.id
+            WHERE c.tenant = $1 AND c.thread_key = t.key AND c.namespace = $3 AND c.id = s.id
             LIMIT 1
         ) c
         WHERE t.tenant = $1 AND t.id = $2
@@ -117,7 +123,7 @@ WITH RECURSIVE up AS (
             SELECT m FROM unnest(u.wanted) m
             WHERE (
                 SELECT v.kind FROM holdfast.checkpoint_values v
-                WHERE v.tenant = u.tenant AND v.thread_key = u.thread_key
+                WHERE v.tenant = $1 AND v.thread_key = u.thread_key
                   AND v.namespace = u.namespace AND v.channel = m AND v.version = u.versions ->> m
             ) IS NULL
             ORDER BY m)
@@ -125,7 +131,7 @@ WITH RECURSIVE up AS (
     FROM up u
     CROSS JOIN LATERAL (
         SELECT * FROM holdfast.checkpoints c
-        WHERE c.tenant = u.tenant AND c.thread_key = u.thread_key AND c.namespace = u.namespace
+        WHERE c.tenant = $1 AND c.thread_key = u.thread_key AND c.namespace = u.namespace
           AND c.id = u.parent
         LIMIT 1
     ) c
@@ -135,7 +141,7 @@ SELECT c.*, $2::text AS thread, u.wanted, u.starts
 FROM up u
 CROSS JOIN LATERAL (
     SELECT * FROM holdfast.checkpoints c
-    WHERE c.tenant = u.tenant AND c.thread_key = u.thread_key AND c.namespace = u.namespace
+    WHERE c.tenant = $1 AND c.thread_key = u.thread_key AND c.namespace = u.namespace
       AND c.id = u.id
     LIMIT 1
 ) c
@@ -149,7 +155,7 @@ WITH due AS MATERIALIZED (
     ORDER BY key FOR UPDATE
 ), gone AS (
     DELETE FROM holdfast.threads t USING due
-    WHERE t.tenant = due.tenant AND t.key = due.key
+    WHERE t.tenant = $1 AND t.key = due.key
     RETURNING due.present
 )
 SELECT count(*) FILTER (WHERE present) FROM gone;

@@ -6,7 +6,7 @@ SELECT * FROM holdfast.warm_session($1, $2, $3, $4, $5, $6);
 -- What is lost of a session, or may be: the latter where somebody may have acknowledged some of it.
 SELECT g.epoch, g.from_seq, g.to_seq, g.writers IS NULL
 FROM holdfast.session_gaps g
-JOIN holdfast.sessions s ON s.tenant = g.tenant AND s.key = g.session_key
+JOIN holdfast.sessions s ON g.tenant = $1 AND s.key = g.session_key
 WHERE s.tenant = $1 AND s.id = $2 AND NOT g.open AND g.writers IS DISTINCT FROM '{}'
 ORDER BY g.epoch, g.from_seq;
 
@@ -14,7 +14,7 @@ ORDER BY g.epoch, g.from_seq;
 -- The same for all sessions that an agent started.
 SELECT g.epoch, g.from_seq, g.to_seq, g.writers IS NULL, s.id
 FROM holdfast.session_gaps g
-JOIN holdfast.sessions s ON s.tenant = g.tenant AND s.key = g.session_key
+JOIN holdfast.sessions s ON g.tenant = $1 AND s.key = g.session_key
 WHERE s.tenant = $1 AND s.agent = $2 AND NOT g.open AND g.writers IS DISTINCT FROM '{}'
 ORDER BY s.id, g.epoch, g.from_seq;
 
@@ -27,12 +27,12 @@ WHERE tenant = $1 AND agent = $2 AND hot ORDER BY started_at DESC, id DESC LIMIT
 -- A process misses nothing of a session: $3 the process.
 WITH alone AS (
     DELETE FROM holdfast.session_gaps g USING holdfast.sessions s
-    WHERE s.tenant = $1 AND s.id = $2 AND g.tenant = s.tenant AND g.session_key = s.key
+    WHERE s.tenant = $1 AND s.id = $2 AND g.tenant = $1 AND g.session_key = s.key
         AND NOT g.open AND g.writers = ARRAY[$3::text]
 )
 UPDATE holdfast.session_gaps g SET writers = array_remove(g.writers, $3::text)
 FROM holdfast.sessions s
-WHERE s.tenant = $1 AND s.id = $2 AND g.tenant = s.tenant AND g.session_key = s.key
+WHERE s.tenant = $1 AND s.id = $2 AND g.tenant = $1 AND g.session_key = s.key
     AND NOT g.open AND $3::text = ANY (g.writers) AND cardinality(g.writers) > 1;
 
 -- name: unsettled
@@ -80,7 +80,7 @@ FROM unnest($2::text[], $3::text[], $4::int[], $5::bigint[], $6::text[], $7::tex
             $9::text[]) WITH ORDINALITY
     AS i (session, id, epoch, seq, agent, type, run, body, at)
 LEFT JOIN holdfast.sessions s ON s.tenant = $1 AND s.id = i.session
-LEFT JOIN holdfast.events e ON e.tenant = s.tenant AND e.session_key = s.key AND e.id = i.id
+LEFT JOIN holdfast.events e ON e.tenant = $1 AND e.session_key = s.key AND e.id = i.id
 ORDER BY i.at;
 
 -- name: tail

@@ -96,8 +96,9 @@ ON CONFLICT (tenant, id) DO UPDATE SET
 RETURNING id, agent, started_at, ended_at, metadata, parent, parent_at;
 
 -- name: end_session
--- Mark a session as ended; the first end stays.
-UPDATE holdfast.sessions SET ended_at = COALESCE(ended_at, holdfast.now())
+-- Mark a session as ended; the first end stays, also if the clock went back. Citus reads no clock in a
+-- COALESCE.
+UPDATE holdfast.sessions SET ended_at = LEAST(ended_at, GREATEST(ended_at, holdfast.now()))
 WHERE tenant = $1 AND id = $2 AND deleted_at IS NULL
 RETURNING id, agent, started_at, ended_at, metadata, parent, parent_at;
 

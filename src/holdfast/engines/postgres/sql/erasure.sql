@@ -49,7 +49,7 @@ LIMIT $4::bigint;
 
 -- name: facts
 SELECT ARRAY[s.namespace, s.agent] AS key, count(*) AS records
-FROM holdfast.fact_scopes s JOIN holdfast.facts f ON f.tenant = s.tenant AND f.scope = s.key
+FROM holdfast.fact_scopes s JOIN holdfast.facts f ON f.tenant = $1 AND f.scope = s.key
 WHERE s.tenant = $1 AND holdfast.erases_agent($2, $3, s.agent)
 GROUP BY s.namespace, s.agent
 LIMIT $4::bigint;
@@ -83,7 +83,7 @@ LIMIT $4::bigint;
 
 -- name: items
 SELECT ARRAY[n.owner, i.key] || n.path AS key, 1 AS records
-FROM holdfast.item_namespaces n JOIN holdfast.items i ON i.tenant = n.tenant AND i.namespace = n.number
+FROM holdfast.item_namespaces n JOIN holdfast.items i ON i.tenant = $1 AND i.namespace = n.number
 WHERE n.tenant = $1 AND holdfast.erases_owner($2, $3, n.owner)
 LIMIT $4::bigint;
 

@@ -15,7 +15,7 @@ CROSS JOIN LATERAL (
 ) n
 CROSS JOIN LATERAL (
     SELECT * FROM holdfast.items i
-    WHERE i.tenant = n.tenant AND i.namespace = n.number AND i.key = k.key
+    WHERE i.tenant = $1 AND i.namespace = n.number AND i.key = k.key
     LIMIT 1
 ) i
 WHERE i.expires_at IS NULL OR i.expires_at > (SELECT holdfast.now());
@@ -25,7 +25,7 @@ WHERE i.expires_at IS NULL OR i.expires_at > (SELECT holdfast.now());
 -- planner would look at in each call.
 SELECT i.value, i.version, i.created_at, i.updated_at, i.expires_at
 FROM holdfast.item_namespaces n
-JOIN holdfast.items i ON i.tenant = n.tenant AND i.namespace = n.number
+JOIN holdfast.items i ON i.tenant = $1 AND i.namespace = n.number
 WHERE n.tenant = $1 AND n.owner = $2 AND n.path = $3::text[] AND i.key = $4
   AND (i.expires_at IS NULL OR i.expires_at > (SELECT holdfast.now()));
 
@@ -34,7 +34,7 @@ WHERE n.tenant = $1 AND n.owner = $2 AND n.path = $3::text[] AND i.key = $4
 WITH found AS MATERIALIZED (
     SELECT i.tenant, i.namespace, i.key, i.value, i.version, i.created_at, i.updated_at, i.expires_at
     FROM holdfast.item_namespaces n
-    JOIN holdfast.items i ON i.tenant = n.tenant AND i.namespace = n.number
+    JOIN holdfast.items i ON i.tenant = $1 AND i.namespace = n.number
     WHERE n.tenant = $1 AND n.owner = $2 AND n.path = $3::text[] AND i.key = $4
       AND (i.expires_at IS NULL OR i.expires_at > (SELECT holdfast.now()))
 ), refreshed AS (
@@ -42,7 +42,7 @@ WITH found AS MATERIALIZED (
     SET expires_at = (SELECT holdfast.now()) + make_interval(secs => s.ttl_seconds)
     FROM found f
     WHERE f.expires_at IS NOT NULL
-      AND s.tenant = f.tenant AND s.namespace = f.namespace AND s.key = f.key
+      AND s.tenant = $1 AND s.namespace = f.namespace AND s.key = f.key
     RETURNING s.value, s.version, s.created_at, s.updated_at, s.expires_at
 )
 SELECT * FROM refreshed
@@ -137,7 +137,7 @@ SELECT s.path FROM (
           WHERE n.path[cardinality(n.path) - cardinality($6::text[]) + w.at::int] <> w.label)
       AND EXISTS (
           SELECT FROM holdfast.items i
-          WHERE i.tenant = n.tenant AND i.namespace = n.number
+          WHERE i.tenant = $1 AND i.namespace = n.number
             AND (i.expires_at IS NULL OR i.expires_at > (SELECT holdfast.now())))
 ) s
 ORDER BY s.path LIMIT $8 OFFSET $9;

@@ -2,7 +2,7 @@
 -- The events of a task above a cursor.
 SELECT e.*
 FROM holdfast.tasks t
-JOIN holdfast.task_events e ON e.tenant = t.tenant AND e.task_id = t.id
+JOIN holdfast.task_events e ON e.tenant = $1 AND e.task_id = t.id
 WHERE t.tenant = $1 AND t.id = $2 AND ($3::text IS NULL OR t.owner = $3) AND e.seq > $4
 ORDER BY e.seq LIMIT $5;
 
@@ -15,7 +15,7 @@ CROSS JOIN LATERAL (
                OVER older AS so_far, row_number() OVER older AS place
     FROM (
         SELECT * FROM holdfast.task_events e
-        WHERE e.tenant = t.tenant AND e.task_id = t.id AND e.seq > $4
+        WHERE e.tenant = $1 AND e.task_id = t.id AND e.seq > $4
         ORDER BY e.seq LIMIT $5
     ) l
     WINDOW older AS (ORDER BY l.seq)
@@ -72,11 +72,11 @@ CROSS JOIN LATERAL (
 CROSS JOIN LATERAL (
     SELECT EXISTS (
         SELECT FROM holdfast.task_events k
-        WHERE k.tenant = t.tenant AND k.task_id = t.id AND k.kind = 'step' AND k.seq > m.seq
+        WHERE k.tenant = $1 AND k.task_id = t.id AND k.kind = 'step' AND k.seq > m.seq
             AND k.seq <= s.seq AND k.step_kind <> 'try') AS stored) p
 LEFT JOIN LATERAL (
     SELECT k.message_id, k.written_at, k.seq, k.body FROM holdfast.task_events k
-    WHERE m.message_id <> '' AND k.tenant = t.tenant AND k.kind = 'message'
+    WHERE m.message_id <> '' AND k.tenant = $1 AND k.kind = 'message'
         AND k.task_id = t.id AND k.message_id = m.message_id
     LIMIT 1
 ) said ON true
@@ -93,6 +93,6 @@ SELECT * FROM holdfast.append_task_feedback($1, $2, $3, $4, $5, $6, $7, $8);
 -- The feedback on a task, in order.
 SELECT f.*
 FROM holdfast.tasks t
-JOIN holdfast.task_feedback f ON f.tenant = t.tenant AND f.task_id = t.id
+JOIN holdfast.task_feedback f ON f.tenant = $1 AND f.task_id = t.id
 WHERE t.tenant = $1 AND t.id = $2 AND ($3::text IS NULL OR t.owner = $3)
 ORDER BY f.given;

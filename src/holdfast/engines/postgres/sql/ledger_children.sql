@@ -9,7 +9,7 @@ SELECT r.*
 FROM holdfast.tasks p
 CROSS JOIN LATERAL (
     SELECT t.id FROM holdfast.tasks t
-    WHERE t.tenant = p.tenant AND t.parent_id = p.id AND t.parent_id <> ''
+    WHERE t.tenant = $1 AND t.parent_id = p.id AND t.parent_id <> ''
         AND t.id > $4
     ORDER BY t.id LIMIT $5
 ) c

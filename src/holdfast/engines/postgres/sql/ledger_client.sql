@@ -29,7 +29,7 @@ WHERE r.tenant = $1 AND r.id = $2 AND ($3::text IS NULL OR r.owner = $3);
 SELECT coalesce(sum(octet_length(e.body)), 0)::bigint
 FROM holdfast.tasks t
 JOIN holdfast.task_events e
-    ON e.tenant = t.tenant AND e.task_id = t.id AND e.kind = 'message'
+    ON e.tenant = $1 AND e.task_id = t.id AND e.kind = 'message'
 WHERE t.tenant = $1 AND t.id = $2 AND ($3::text IS NULL OR t.owner = $3);
 
 -- name: list
@@ -65,7 +65,7 @@ LEFT JOIN LATERAL (
     SELECT e.message_id AS first_id, e.written_at AS first_at, e.seq AS first_seq,
            e.body AS first_body
     FROM holdfast.task_events e
-    WHERE $17::boolean AND e.tenant = r.tenant AND e.task_id = r.id AND e.kind = 'message'
+    WHERE $17::boolean AND e.tenant = $1 AND e.task_id = r.id AND e.kind = 'message'
     ORDER BY e.seq LIMIT 1
 ) f ON true
 ORDER BY r.updated_at DESC, r.id DESC;

@@ -2,7 +2,7 @@
 -- A page of contexts, the newest first, after a cursor ($3, $4, $5).
 SELECT c.id, c.owner, c.created_at, (
     SELECT count(*) FROM holdfast.tasks t
-    WHERE t.tenant = c.tenant AND t.context_key = c.key
+    WHERE t.tenant = $1 AND t.context_key = c.key
 ) AS tasks
 FROM holdfast.task_contexts c
 WHERE c.tenant = $1
@@ -14,7 +14,7 @@ ORDER BY c.created_at DESC, c.id DESC, c.owner DESC LIMIT $6;
 -- A context with its last messages ($4), which have no place in a task here.
 SELECT c.id, c.owner, c.created_at, m.*, (
     SELECT count(*) FROM holdfast.tasks t
-    WHERE t.tenant = c.tenant AND t.context_key = c.key
+    WHERE t.tenant = $1 AND t.context_key = c.key
 ) AS tasks
 FROM holdfast.task_contexts c
 CROSS JOIN LATERAL (
@@ -24,7 +24,7 @@ CROSS JOIN LATERAL (
         SELECT * FROM (
             SELECT e.message_id, e.written_at, e.stored, e.body
             FROM holdfast.task_events e
-            WHERE e.tenant = c.tenant AND e.context_key = c.key AND e.kind = 'message'
+            WHERE e.tenant = $1 AND e.context_key = c.key AND e.kind = 'message'
             ORDER BY e.stored DESC LIMIT $4
         ) newest ORDER BY stored
     ) o
@@ -35,7 +35,7 @@ WHERE c.tenant = $1 AND c.owner = $2 AND c.id = $3;
 -- The same with those of its last messages that fit so many bytes ($5); the newest always does.
 SELECT c.id, c.owner, c.created_at, m.*, (
     SELECT count(*) FROM holdfast.tasks t
-    WHERE t.tenant = c.tenant AND t.context_key = c.key
+    WHERE t.tenant = $1 AND t.context_key = c.key
 ) AS tasks
 FROM holdfast.task_contexts c
 CROSS JOIN LATERAL (
@@ -50,7 +50,7 @@ CROSS JOIN LATERAL (
         FROM (
             SELECT e.message_id, e.written_at, e.stored, e.body
             FROM holdfast.task_events e
-            WHERE e.tenant = c.tenant AND e.context_key = c.key AND e.kind = 'message'
+            WHERE e.tenant = $1 AND e.context_key = c.key AND e.kind = 'message'
             ORDER BY e.stored DESC LIMIT $4
         ) l
         WINDOW newer AS (ORDER BY l.stored DESC)

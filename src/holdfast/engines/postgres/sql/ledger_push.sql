@@ -10,7 +10,7 @@ SELECT holdfast.put_push_config($1, $2, $3, $4, $5, $6, $7, $8);
 -- The push configs of a task, or one ($4), by id.
 SELECT p.id, p.url, p.token, p.authentication
 FROM holdfast.tasks t
-JOIN holdfast.push_configs p ON p.tenant = t.tenant AND p.task_id = t.id
+JOIN holdfast.push_configs p ON p.tenant = $1 AND p.task_id = t.id
 WHERE t.tenant = $1 AND t.id = $2 AND ($3::text IS NULL OR t.owner = $3)
     AND ($4::text IS NULL OR p.id = $4)
 ORDER BY p.id;
@@ -39,7 +39,7 @@ SELECT holdfast.mark_failed($1, $2, $3, $4, $5, $6, $7, $8);
 -- What is on its way for a task, or was given up, in order.
 SELECT e.*
 FROM holdfast.tasks t
-JOIN holdfast.outbox_entries e ON e.tenant = t.tenant AND e.task_id = t.id
+JOIN holdfast.outbox_entries e ON e.tenant = $1 AND e.task_id = t.id
 WHERE t.tenant = $1 AND t.id = $2 AND ($3::text IS NULL OR t.owner = $3)
 ORDER BY e.seq, e.config_id;
 

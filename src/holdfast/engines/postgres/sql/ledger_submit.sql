@@ -14,5 +14,5 @@ SELECT * FROM holdfast.queue_tasks(
 SELECT r.*, m.message_id, m.written_at, m.body, m.seq, holdfast.now() AS now
 FROM holdfast.linked_task_records r
 LEFT JOIN holdfast.task_events m
-    ON m.tenant = r.tenant AND m.task_id = r.id AND m.seq = 2 AND m.kind = 'message'
+    ON m.tenant = $1 AND m.task_id = r.id AND m.seq = 2 AND m.kind = 'message'
 WHERE r.tenant = $1 AND r.id = $2 AND ($3::text IS NULL OR r.owner = $3);

@@ -12,11 +12,11 @@ FROM (
     ) i
     CROSS JOIN LATERAL (
         SELECT coalesce(sum(octet_length(m.body)), 0) AS bytes FROM holdfast.task_events m
-        WHERE m.tenant = i.tenant AND m.task_id = i.id AND m.kind = 'message'
+        WHERE m.tenant = $1 AND m.task_id = i.id AND m.kind = 'message'
     ) b
     WINDOW older AS (ORDER BY i.updated_at, i.id)
 ) t
-JOIN holdfast.task_events e ON e.tenant = t.tenant AND e.task_id = t.id AND e.kind = 'message'
+JOIN holdfast.task_events e ON e.tenant = $1 AND e.task_id = t.id AND e.kind = 'message'
 WHERE t.place = 1 OR t.so_far <= $4::bigint
 ORDER BY t.updated_at, t.id, e.seq;
 
@@ -35,7 +35,7 @@ FROM (
     ) l
     WINDOW newer AS (ORDER BY l.stored DESC)
 ) m
-JOIN holdfast.tasks t ON t.tenant = m.tenant AND t.id = m.task_id
+JOIN holdfast.tasks t ON t.tenant = $1 AND t.id = m.task_id
 WHERE NOT t.copied AND t.agent = ANY ($4::text[])
     AND (m.place = 1 OR m.so_far <= $6::bigint)
 ORDER BY m.stored;

@@ -112,7 +112,7 @@ ORDER BY r.semantic DESC, r.session, r.epoch, r.seq;
 -- filter of payloads, each NULL for all.
 SELECT e.agent, s.id AS session, e.type, e.body, e.id, e.run, e.occurred_at, e.epoch, e.seq
 FROM holdfast.events e
-JOIN holdfast.sessions s ON s.tenant = e.tenant AND s.key = e.session_key
+JOIN holdfast.sessions s ON s.tenant = $1 AND s.key = e.session_key
 WHERE e.tenant = $1 AND /* whose */ e.agent = $2
     AND ($4::text IS NULL OR s.id = $4)
     AND ($5::text[] IS NULL OR e.type = ANY ($5))
