@@ -201,12 +201,12 @@ class PostgresHarness(Harness):
             )
 
     def _admin(self) -> Any:
-        return _Connection(server(self.major).url(database=self.database))
+        return Connection(server(self.major).url(database=self.database))
 
     async def _prepare_database(self) -> None:
         if self.name in self._ready:
             return
-        async with _Connection(server(self.major).url()) as connection:
+        async with Connection(server(self.major).url()) as connection:
             await connection.execute(f'DROP DATABASE IF EXISTS "{self.database}"')
             await connection.execute(f'CREATE DATABASE "{self.database}"')
         async with self._admin() as connection:
@@ -230,7 +230,7 @@ class Keeper:
         await self.connection.close()
 
 
-class _Connection:
+class Connection:
     """A connection for a moment."""
 
     def __init__(self, url: str) -> None:

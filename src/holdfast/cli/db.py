@@ -14,12 +14,14 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
+from holdfast.cli.distribute import distribute
 from holdfast.values.errors import ConfigError
 from holdfast.values.retention import Retention
 from holdfast.wiring.admin import Administration
 from holdfast.wiring.secret_files import with_secret_files
 
 app = typer.Typer(help="Look after the database schema.", no_args_is_help=True)
+app.command()(distribute)
 _out = Console()
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]

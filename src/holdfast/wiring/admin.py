@@ -67,6 +67,17 @@ class Administration:
         new: bool = await self._admin.make_login(name, password, kinds)
         return new
 
+    async def distribution(self) -> Any:
+        """Return what Citus distributes, and what it does not."""
+        return await self._admin.distribution()
+
+    async def distribute(
+        self, *, move_rows: bool, progress: Callable[[Any], None]
+    ) -> Sequence[Any]:
+        """Distribute the schema with Citus, as far as it is not."""
+        found: Sequence[Any] = await self._admin.distribute(move_rows=move_rows, progress=progress)
+        return found
+
     async def problems(self) -> list[str]:
         """Return the problems found, each with its fix."""
         found: list[str] = await self._admin.problems()

@@ -31,6 +31,7 @@ from holdfast.engines.postgres.boards import PostgresBoards
 from holdfast.engines.postgres.channel import PostgresChannels
 from holdfast.engines.postgres.checkpoints import PostgresCheckpoints
 from holdfast.engines.postgres.data_keys import PostgresDataKeys
+from holdfast.engines.postgres.distribution import BY_STATEMENT
 from holdfast.engines.postgres.durable_log import PostgresDurableLog
 from holdfast.engines.postgres.durable_queue import PostgresDurableQueue
 from holdfast.engines.postgres.durable_states import PostgresDurableStates
@@ -138,6 +139,7 @@ def connected_engine(engine: Postgres, *, managed: bool = False) -> ConnectedEng
                 ("AGE", found.age),
                 (f"tenants isolated by policies, as {found.role}", found.confined),
                 (found.where, found.host),
+                (found.distributed, found.distributed),
             )
             if there
         ),
@@ -151,8 +153,9 @@ def connected_engine(engine: Postgres, *, managed: bool = False) -> ConnectedEng
                 ),
                 (
                     f"no policy holds for {found.role}: log in as a mere member of holdfast_app",
-                    not found.confined,
+                    not found.confined and not found.distributed,
                 ),
+                (BY_STATEMENT, found.distributed),
                 (
                     f"{engine.login} sees all tenants: log in as a mere member of holdfast_app",
                     engine.login and not managed,

@@ -7,6 +7,12 @@ from typing import Any, Self
 
 from holdfast.engines.postgres import migrate
 from holdfast.engines.postgres.capabilities import read_capabilities
+from holdfast.engines.postgres.distribution import (
+    Distribution,
+    Step,
+    distribute,
+    read_distribution,
+)
 from holdfast.engines.postgres.errors import connecting, mapped
 from holdfast.engines.postgres.hosts import connector
 from holdfast.engines.postgres.logins import make_login
@@ -58,6 +64,18 @@ class PostgresAdmin:
         """Create a login role for some kinds of processes, or change its password."""
         with mapped(wrote=True):
             return await make_login(self._connection, name, password, kinds)
+
+    async def distribution(self) -> Distribution:
+        """Return what Citus distributes, and what it does not."""
+        return await read_distribution(self._connection)
+
+    async def distribute(
+        self, *, move_rows: bool, progress: Callable[[Step], None]
+    ) -> Sequence[Step]:
+        """Distribute the schema with Citus, as far as it is not, and grant roles their rights."""
+        with mapped(wrote=True):
+            await make_roles(self._connection)
+        return await distribute(self._connection, move_rows=move_rows, progress=progress)
 
     async def problems(self) -> list[str]:
         """Return the problems that an operator should fix, each with its fix."""

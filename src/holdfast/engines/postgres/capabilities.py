@@ -9,6 +9,7 @@ from holdfast.engines.postgres.queries import load
 from holdfast.values.errors import ConfigError
 
 _SQL = load("engine")
+_NODES = load("distribution")["nodes"]
 ITERATIVE_SCAN_SINCE = (0, 8)
 
 
@@ -39,6 +40,21 @@ class Capabilities:
     synchronous: bool = False
     """Whether the server names synchronous standbys, whose answer a commit waits for."""
     synchronous_commit: str = "on"
+    citus: str | None = None
+    shards: tuple[tuple[str, int], ...] = ()
+    """The nodes of a distributed database, and how many shards of the schema each has."""
+
+    @property
+    def distributed(self) -> str:
+        """How the schema is divided by Citus; ``""`` if it is not.
+
+        >>> Capabilities(180000, None, None, "", citus="14.0-1", shards=(("a:1", 32),)).distributed
+        'distributed by Citus 14.0-1: 32 shards on a:1'
+        """
+        if not any(count for _, count in self.shards):
+            return ""
+        nodes = ", ".join(f"{count} shards on {node}" for node, count in self.shards if count)
+        return f"distributed by Citus {self.citus}: {nodes}"
 
     @property
     def iterative_scan(self) -> bool:
@@ -116,6 +132,7 @@ async def read_capabilities(connection: Any) -> Capabilities:
     off = [
         name for name in ("synchronous_commit", "fsync", "full_page_writes") if row[name] == "off"
     ]
+    nodes = await connection.fetch(_NODES) if row["citus"] and row["knows_shards"] else []
     return Capabilities(
         server_version=row["version"],
         pgvector=row["pgvector"],
@@ -130,4 +147,6 @@ async def read_capabilities(connection: Any) -> Capabilities:
         standbys=row["standbys"],
         synchronous=row["synchronous"],
         synchronous_commit=row["synchronous_commit"],
+        citus=row["citus"],
+        shards=tuple((node["node"], node["shards"]) for node in nodes),
     )

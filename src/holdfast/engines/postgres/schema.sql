@@ -1165,6 +1165,7 @@ CREATE VIEW holdfast.task_records AS
 --   delete_runs(in_tenant text, in_runs text[], in_begins text, in_begins_not text) RETURNS bigint
 --   delete_session(the_tenant text, the_session text) RETURNS TABLE(id text, epoch integer, seq bigint)
 --   delete_task(in_tenant text, in_id text, in_owner text) RETURNS boolean
+--   distribution() RETURNS TABLE(kind text, name text, wanted text, found text, statement text)
 --   documents_holding(the_tenant text, the_collection text, the_parts text[]) RETURNS SETOF text
 --   drop_checkpoints(in_tenant text, in_keys bigint[], in_namespaces text[], in_ids text[]) RETURNS bigint
 --   due_tasks(in_tenant text, in_agents text[], in_limit bigint, in_serial boolean, in_now timestamp with time zone, in_priority smallint, in_chosen tid[], in_contexts bigint[], in_full_agents text[], in_full_keys text[], in_versions jsonb) RETURNS TABLE(place tid, context_key bigint, agent text, limit_key text, awaited boolean)
@@ -1181,6 +1182,7 @@ CREATE VIEW holdfast.task_records AS
 --   fail(state text, message text, facts jsonb) RETURNS void
 --   fail_lease(in_id text) RETURNS void
 --   fail_task_edge(in_id text, in_from text, in_to text) RETURNS void
+--   filled_tables() RETURNS SETOF text
 --   filterable_of(the_body text) RETURNS jsonb
 --   find_submitted(in_tenant text, in_id text, in_owner text, in_submit_key text, in_digest text) RETURNS text
 --   finish_erasure(in_tenant text, in_id text, in_number bigint, in_receipt text, in_sha256 text) RETURNS SETOF holdfast.erasures
@@ -1190,6 +1192,7 @@ CREATE VIEW holdfast.task_records AS
 --   forget_task() RETURNS trigger
 --   fork_session(the_tenant text, the_session text, the_at bigint, the_into text) RETURNS SETOF holdfast.sessions
 --   fork_task(in_tenant text, in_id text, in_owner text, in_new_id text, in_new_context_id text, in_at bigint, in_failed boolean, in_submit_key text, in_digest text, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text) RETURNS SETOF holdfast.task_records
+--   functions_by_tenant() RETURNS TABLE(oid oid, name text, is_alone boolean, draws_no_number boolean, distributed text)
 --   hand_over(in_role text) RETURNS integer
 --   has_message(in_tenant text, in_task_id text, in_topic text) RETURNS boolean
 --   has_moves() RETURNS boolean
@@ -1201,6 +1204,7 @@ CREATE VIEW holdfast.task_records AS
 --   index_with_vectors(the_tenant text, the_agent text, the_version bigint, range_keys bigint[], range_epochs integer[], range_starts bigint[], event_keys bigint[], event_epochs integer[], event_seqs bigint[], event_lengths integer[], event_speakers text[], event_said boolean[], event_asks boolean[], event_borrows boolean[], block_lexemes text[], block_firsts integer[], block_lasts integer[], block_mosts integer[], block_shortests integer[], block_starts integer[], the_postings bigint[], range_ends bigint[], the_model text, the_dimension integer, the_ordinals integer[], the_vectors real[]) RETURNS integer
 --   index_words(the_tenant text, the_agent text, the_version bigint, range_keys bigint[], range_epochs integer[], range_starts bigint[], event_keys bigint[], event_epochs integer[], event_seqs bigint[], event_lengths integer[], event_speakers text[], event_said boolean[], event_asks boolean[], event_borrows boolean[], block_lexemes text[], block_firsts integer[], block_lasts integer[], block_mosts integer[], block_shortests integer[], block_starts integer[], the_postings bigint[]) RETURNS integer
 --   insert_fact(the_tenant text, the_scope bigint, the_id text, the_content text, the_metadata text, the_topic text, the_confidence double precision, the_source text, the_entities text[], the_key text, the_fingerprint text, moment timestamp with time zone, the_expiry timestamp with time zone, the_language text, the_length integer, the_lexemes text[], the_times integer[]) RETURNS void
+--   is_distributed(the_table regclass) RETURNS boolean
 --   is_same_event(stored holdfast.events, the_agent text, the_type text, the_run text, the_body text) RETURNS boolean
 --   item_path(in_namespace text) RETURNS text[]
 --   json_items(found jsonb) RETURNS SETOF jsonb
@@ -1300,6 +1304,7 @@ CREATE VIEW holdfast.task_records AS
 --   sessions_unassigned(at_most bigint) RETURNS TABLE(tenant text, session text)
 --   sessions_unsettled(the_writer text) RETURNS TABLE(tenant text, session text)
 --   settle_task(task holdfast.tasks, in_wanted text, in_note text, in_event text, OUT reached text, OUT why text) RETURNS record
+--   shards_of_nodes() RETURNS TABLE(node text, takes_shards boolean, shards bigint)
 --   skip_empty_moves() RETURNS void
 --   store_embedded_events(the_tenant text, the_sessions text[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[], the_filterables text[], the_numbers real[], the_dimension integer) RETURNS TABLE(place integer, epoch integer, seq bigint, first timestamp with time zone)
 --   store_event(the_tenant text, the_session text, the_agent text, the_type text, the_id text, the_run text, the_time timestamp with time zone, the_body text, the_filterable text) RETURNS TABLE(place integer, epoch integer, seq bigint, first timestamp with time zone)

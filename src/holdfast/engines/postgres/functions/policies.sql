@@ -1,4 +1,4 @@
--- version: 1
+-- version: 2
 -- Isolation of tenants by the database.
 
 -- What a policy calls where the setting is empty: a statement that is for no tenant fails, instead of
@@ -8,6 +8,17 @@ BEGIN
     RAISE insufficient_privilege USING MESSAGE = 'this statement is for no tenant',
         HINT = 'A process of an older version must be stopped before the schema is migrated. '
             'In psql: SELECT set_config(''holdfast.tenant'', ''...'', false).';
+END
+$$;
+
+-- Whether Citus divides a table by its tenant. A policy cannot hold there.
+CREATE OR REPLACE FUNCTION holdfast.is_distributed(the_table regclass) RETURNS boolean LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF to_regclass('pg_catalog.pg_dist_partition') IS NULL THEN
+        RETURN false;
+    END IF;
+    RETURN EXISTS (SELECT FROM pg_dist_partition p WHERE p.logicalrelid = the_table);
 END
 $$;
 
@@ -27,6 +38,7 @@ BEGIN
         WHERE n.nspname = 'holdfast' AND (
             c.relkind = 'v' AND NOT coalesce(c.reloptions, '{}') @> '{security_invoker=true}'
             OR c.relkind = 'r' AND NOT (c.relrowsecurity AND c.relforcerowsecurity)
+                AND NOT holdfast.is_distributed(c.oid)
                 AND EXISTS (
                     SELECT FROM pg_catalog.pg_attribute a
                     WHERE a.attrelid = c.oid AND a.attname = 'tenant' AND NOT a.attisdropped))

@@ -24,7 +24,7 @@ SELECT format('%I.%I', n.nspname, c.relname) AS name
 FROM pg_catalog.pg_class c
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attname = 'tenant'
-WHERE n.nspname = 'holdfast' AND c.relkind = 'r'
+WHERE n.nspname = 'holdfast' AND c.relkind = 'r' AND NOT holdfast.is_distributed(c.oid)
     AND NOT (c.relrowsecurity AND c.relforcerowsecurity
         AND EXISTS (
             SELECT FROM pg_catalog.pg_policy p WHERE p.polrelid = c.oid AND p.polname = 'tenant'))

@@ -14,6 +14,8 @@ SELECT current_setting('server_version_num')::int AS version,
        (SELECT count(*) FROM pg_catalog.pg_stat_replication)::int AS standbys,
        (SELECT extversion FROM pg_catalog.pg_extension WHERE extname = 'vector') AS pgvector,
        (SELECT extversion FROM pg_catalog.pg_extension WHERE extname = 'age') AS age,
+       (SELECT extversion FROM pg_catalog.pg_extension WHERE extname = 'citus') AS citus,
+       to_regprocedure('holdfast.shards_of_nodes()') IS NOT NULL AS knows_shards,
        (SELECT count(*) > 0 FROM pg_catalog.pg_available_extensions WHERE name = 'age') AS age_available,
        current_user::text AS role,
        (SELECT r.rolsuper OR r.rolbypassrls OR EXISTS (
