@@ -226,7 +226,9 @@ class HybridHarness(PostgresHarness):
 
     def _composed(self, contract: str, tenant: str, **options: Any) -> Any:
         if contract == "short_term":
-            return States(self.short_term(tenant))
+            kept = options.get("kept_versions", 0)
+            self.states._kept_versions = kept
+            return States(self.short_term(tenant), kept_versions=kept)
         if contract not in {"history", "episodes"}:
             return self.stores[contract](self.engine, tenant=tenant, **options)
         if contract == "history":

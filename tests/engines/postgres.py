@@ -96,7 +96,7 @@ class PostgresHarness(Harness):
     major: ClassVar[int] = 18
     database: ClassVar[str] = "holdfast_suite"
     stores: ClassVar[dict[str, Callable[..., Any]]] = {
-        "short_term": front(States, PostgresStates, "ttl_seconds"),
+        "short_term": front(States, PostgresStates, "ttl_seconds", "kept_versions"),
         "boards": front(Boards, PostgresBoards),
         "channels": front(Channel, PostgresChannels, "name", "retention_seconds"),
         "checkpoints": front(Checkpoints, PostgresCheckpoints),
@@ -113,6 +113,7 @@ class PostgresHarness(Harness):
         "long_term": front(LongTerm, PostgresLongTerm, "embedder", "graph", "mode", "language"),
     }
     contracts = frozenset({*stores, "memory"})
+    state_versions = 3
     _ready: ClassVar[set[str]] = set()
     _dump: ClassVar[str] = ""
 

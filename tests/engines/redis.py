@@ -85,7 +85,7 @@ class RedisHarness(Harness):
 
     name = "redis"
     stores: ClassVar[dict[str, Callable[..., Any]]] = {
-        "short_term": front(States, RedisStates, "ttl_seconds"),
+        "short_term": front(States, RedisStates, "ttl_seconds", "kept_versions"),
         "history": front(History, RedisTranscripts),
         "channels": front(Channel, RedisChannels, "name", "retention_seconds"),
     }

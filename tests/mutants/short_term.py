@@ -3,11 +3,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 from holdfast.contracts.short_term import States
 from holdfast.engines.inmemory.short_term import InMemoryStates
-from holdfast.values.states import StateSnapshot, StateWrite
+from holdfast.values.states import StateSnapshot, StateVersion, StateWrite
 from tests.mutants.registry import mutant
 
 
@@ -135,3 +135,46 @@ class LeavesUnknownSessionsOut(InMemoryStates):
 
     async def read_many(self, sessions: Sequence[str]) -> list[StateSnapshot]:
         return [one for one in await super().read_many(sessions) if one.version]
+
+
+@mutant("short_term", "test_a_clear_deletes_all_versions_of_a_state")
+class ClearKeepsVersions(InMemoryStates):
+    """The versions of a cleared state can still be read."""
+
+    cleared: ClassVar[dict[tuple[int, str], list[StateVersion]]] = {}
+
+    async def clear(self, session: str) -> None:
+        self.cleared[id(self._engine), session] = await self.versions(session, 1 << 62, 9)
+        await super().clear(session)
+
+    async def versions(self, session: str, before: int, limit: int) -> list[StateVersion]:
+        found = await super().versions(session, before, limit)
+        return found or self.cleared.get((id(self._engine), session), [])
+
+
+@mutant("short_term", "test_an_expired_state_has_no_versions")
+class VersionsOutliveTheirState(InMemoryStates):
+    """A version is found although the state has expired."""
+
+    async def versions(self, session: str, before: int, limit: int) -> list[StateVersion]:
+        state = self._data.states.get(session)
+        found = reversed(state.earlier.items() if state else ())
+        return [StateVersion(at, one.written_at) for at, one in found if at < before][:limit]
+
+
+@mutant("short_term", "test_as_many_versions_are_kept_as_the_store_was_opened_for")
+class KeepsOneVersionTooMany(InMemoryStates):
+    """One version more is kept than was asked for."""
+
+    async def write(self, write: StateWrite, expected: int | None) -> int:
+        more = write.kept_versions and write.kept_versions + 1
+        return await super().write(replace(write, kept_versions=more), expected)
+
+
+@mutant("short_term", "test_a_version_that_is_not_kept_is_not_found")
+class FindsTheVersionBefore(InMemoryStates):
+    """A version that is not there is answered by the newest one before it."""
+
+    async def read_version(self, session: str, version: int) -> StateSnapshot | None:
+        kept = await self.versions(session, version + 1, 1)
+        return await super().read_version(session, kept[0].version if kept else version)

@@ -225,3 +225,10 @@ def _hide(monkeypatch: pytest.MonkeyPatch, *modules: str) -> None:
     """Make modules look as if they were not installed."""
     for name in modules:
         monkeypatch.setitem(sys.modules, name, None)
+
+
+@pytest.mark.parametrize("text", ["-1", "1001", "ten", "1.5", "٣", "99999999999999999999"])
+def test_a_number_of_state_versions_that_cannot_be_kept_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="HOLDFAST_STATE_VERSIONS must be a whole number"):
+        Settings.from_environment({"HOLDFAST_STATE_VERSIONS": text})
+    assert Settings.from_environment({"HOLDFAST_STATE_VERSIONS": "1000"}).state_versions == 1000

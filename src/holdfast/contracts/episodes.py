@@ -169,8 +169,16 @@ class EpisodicMemory(Events):
     - what was appended is there after reopening
     """
 
-    def __init__(self, storage: EpisodeStorage, *, state_ttl_seconds: float | None = None) -> None:
-        super().__init__(storage, state_ttl_seconds=state_ttl_seconds)
+    def __init__(
+        self,
+        storage: EpisodeStorage,
+        *,
+        state_ttl_seconds: float | None = None,
+        state_versions: int = 0,
+    ) -> None:
+        super().__init__(
+            storage, state_ttl_seconds=state_ttl_seconds, state_versions=state_versions
+        )
         self._storage = storage
 
     def add_layer(self, layer: Callable[[Any], Any]) -> None:

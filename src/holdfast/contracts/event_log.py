@@ -47,8 +47,15 @@ class Events(Front, MemoryLog):
     _any_owner = False
     _states_in = ""
 
-    def __init__(self, storage: EventStorage, *, state_ttl_seconds: float | None = None) -> None:
+    def __init__(
+        self,
+        storage: EventStorage,
+        *,
+        state_ttl_seconds: float | None = None,
+        state_versions: int = 0,
+    ) -> None:
         self._events = storage
+        self._state_versions = state_versions
         self._state_ttl_seconds = state_ttl_seconds
 
     def any_owner(self) -> Self:
@@ -102,7 +109,9 @@ class Events(Front, MemoryLog):
             self._limits.check_value(f"events[{at}]", entry.body)
         vectors = check_embeddings(embeddings, len(entries))
         unique = distinct(entries)
-        writes = check_patches(patches, self._scope, self._limits, self._state_ttl_seconds)
+        writes = check_patches(
+            patches, self._scope, self._limits, self._state_ttl_seconds, self._state_versions
+        )
         if not unique and not writes:
             return Patched()
         if writes and self._states_in:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
@@ -9,17 +10,23 @@ from typing import Any, Protocol, runtime_checkable
 from holdfast.contracts.front import Front
 from holdfast.spi.states import StateStorage
 from holdfast.values.checks import (
+    check_count,
     check_list,
     check_optional_count,
     check_seconds,
     check_text,
 )
 from holdfast.values.codec import encode_fields
-from holdfast.values.errors import InvalidInputError
-from holdfast.values.states import StateSnapshot, StateWrite
+from holdfast.values.errors import InvalidInputError, NotFoundError, NotSupportedError
+from holdfast.values.states import StateSnapshot, StateVersion, StateWrite
 
 MAX_STATES = 1000
 """How many states one call may read."""
+
+MAX_VERSIONS = 1000
+"""How many versions of a state may be kept."""
+
+_LAST = (1 << 63) - 1
 
 
 @runtime_checkable
@@ -155,6 +162,22 @@ class ShortTerm(ShortTermMemory, Protocol):
     - what a store returns is the caller's to mutate
     - what a caller passed in may be changed afterwards
     - a state is still there after a reopen
+    - versions lists the kept versions of a state newest first
+    - a snapshot at a version has the state that was written with it
+    - a snapshot at a version may be of some keys
+    - as many versions are kept as the store was opened for
+    - without kept versions the list is empty and only the newest can be read
+    - a page of versions goes on before the last one
+    - a version that is not kept is not found
+    - a refused write makes no version
+    - concurrent writes leave versions that were states
+    - a clear deletes all versions of a state
+    - an expired state has no versions
+    - a state that begins again has only versions of its own
+    - versions of one session are not found in another
+    - versions of one tenant are not found in another
+    - versions are still there after a reopen
+    - a version that is no number or negative is refused
     """
 
     @abstractmethod
@@ -204,14 +227,29 @@ class ShortTerm(ShortTermMemory, Protocol):
 
     @abstractmethod
     async def snapshot(
-        self, session_id: str, *, keys: Sequence[str] | None = None
+        self, session_id: str, *, keys: Sequence[str] | None = None, at: int | None = None
     ) -> StateSnapshot:
         """Return the state with its version and its expiry, read atomically.
 
-        ::
+        With ``at`` the state as it was at that version. Raises ``NotFoundError`` if the version is
+        not kept: see ``versions``. ::
 
             seen = await short_term.snapshot("s1")
             await short_term.set_state("s1", better(seen.state), expected_version=seen.version)
+        """
+        ...
+
+    @abstractmethod
+    async def versions(
+        self, session_id: str, *, before: int | None = None, limit: int = 100
+    ) -> list[StateVersion]:
+        """Return the kept versions of a state, the newest first, for ``snapshot(at=)``.
+
+        The setting ``state_versions`` is how many are kept, 0 by default. They are deleted with the
+        state. ``before`` is the last version of the page before. ::
+
+            for one in await short_term.versions("s1"):
+                print(one.written_at, (await short_term.snapshot("s1", at=one.version)).state)
         """
         ...
 
@@ -219,14 +257,27 @@ class ShortTerm(ShortTermMemory, Protocol):
 class States(Front, ShortTerm):
     """``ShortTerm`` on any engine; ``ttl_seconds`` is the default for writes.
 
-    ::
+    ``kept_versions`` is how many versions of a state are kept, the newest included. ::
 
         short_term = States(PostgresStates(engine, tenant="acme"), ttl_seconds=86_400)
     """
 
-    def __init__(self, storage: StateStorage, *, ttl_seconds: float | None = None) -> None:
+    def __init__(
+        self,
+        storage: StateStorage,
+        *,
+        ttl_seconds: float | None = None,
+        kept_versions: int = 0,
+    ) -> None:
+        if kept_versions and not storage.keeps_versions:
+            raise NotSupportedError(
+                "short_term",
+                "earlier versions of a state",
+                why="set HOLDFAST_STATE_VERSIONS to 0, or use Postgres, embedded or a server",
+            )
         self._storage = storage
         self._ttl_seconds = ttl_seconds
+        self._kept_versions = kept_versions
 
     async def get_state(
         self, session_id: str, *, keys: Sequence[str] | None = None
@@ -250,7 +301,9 @@ class States(Front, ShortTerm):
         values = self._fields("state", state)
         expected = check_optional_count("expected_version", expected_version)
         window = self._window(ttl_seconds)
-        write = StateWrite(session, values, ttl_seconds=window, fresh=True)
+        write = StateWrite(
+            session, values, ttl_seconds=window, fresh=True, kept_versions=self._kept_versions
+        )
         return await self._storage.write(write, expected)
 
     async def update_state(
@@ -268,7 +321,7 @@ class States(Front, ShortTerm):
         dropped = dropped_keys("delete_keys", delete_keys, values)
         expected = check_optional_count("expected_version", expected_version)
         window = self._window(ttl_seconds)
-        write = StateWrite(session, values, dropped, window)
+        write = StateWrite(session, values, dropped, window, kept_versions=self._kept_versions)
         return await self._storage.write(write, expected)
 
     async def get_many(self, session_ids: Sequence[str]) -> list[StateSnapshot]:
@@ -288,11 +341,29 @@ class States(Front, ShortTerm):
         await self._storage.clear(self._scope.id("session_id", session_id))
 
     async def snapshot(
-        self, session_id: str, *, keys: Sequence[str] | None = None
+        self, session_id: str, *, keys: Sequence[str] | None = None, at: int | None = None
     ) -> StateSnapshot:
-        """Return the state with its version and its expiry."""
-        found = await self._storage.read(*self._wanted(session_id, keys))
+        """Return the state with its version and its expiry, as it is or was."""
+        version = check_optional_count("at", at)
+        session, wanted = self._wanted(session_id, keys)
+        if version is None:
+            return self._scope.own_state(await self._storage.read(session, wanted))
+        found = await self._storage.read_version(session, version)
+        if found is None:
+            raise NotFoundError("state version", f"{session_id}@{version}")
+        if wanted is not None:
+            state = {key: value for key, value in found.state.items() if key in wanted}
+            found = dataclasses.replace(found, state=state)
         return self._scope.own_state(found)
+
+    async def versions(
+        self, session_id: str, *, before: int | None = None, limit: int = 100
+    ) -> list[StateVersion]:
+        """Return the kept versions of a state, the newest first."""
+        session = self._scope.id("session_id", session_id)
+        until = check_optional_count("before", before)
+        most = min(check_count("limit", limit), MAX_VERSIONS)
+        return await self._storage.versions(session, _LAST if until is None else until, most)
 
     def _wanted(self, session_id: object, keys: object) -> tuple[str, set[str] | None]:
         session = self._scope.id("session_id", session_id)

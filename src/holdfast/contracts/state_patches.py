@@ -12,7 +12,11 @@ from holdfast.values.states import ExpectedWrite, StatePatch, StateWrite
 
 
 def check_patches(
-    patches: object, scope: OwnerScope, limits: Limits, ttl_seconds: float | None
+    patches: object,
+    scope: OwnerScope,
+    limits: Limits,
+    ttl_seconds: float | None,
+    kept_versions: int = 0,
 ) -> list[ExpectedWrite]:
     """Return the writes of checked patches, each of another session, under their stored ids.
 
@@ -42,6 +46,7 @@ def check_patches(
             values,
             dropped_keys(f"{field}.delete_keys", one.delete_keys, values),
             None if ttl is None else check_seconds(f"{field}.ttl_seconds", ttl),
+            kept_versions=kept_versions,
         )
         expected = check_optional_count(f"{field}.expected_version", one.expected_version)
         found[session] = ExpectedWrite(write, expected)

@@ -12,7 +12,7 @@ from holdfast.spi.states import StateStorage
 from holdfast.values.codec import encode_json
 from holdfast.values.owners import split_owned
 from holdfast.values.sealed import is_sealed
-from holdfast.values.states import ExpectedWrite, StateSnapshot, StateWrite
+from holdfast.values.states import ExpectedWrite, StateSnapshot, StateVersion, StateWrite
 
 
 class SealedStates(StateStorage):
@@ -26,6 +26,7 @@ class SealedStates(StateStorage):
     def __init__(self, inner: StateStorage, seal: Seal) -> None:
         self._inner = inner
         self._seal = seal
+        self.keeps_versions = inner.keeps_versions
 
     async def read(self, session: str, keys: Collection[str] | None) -> StateSnapshot:
         """Return a state, or some keys of it."""
@@ -50,6 +51,15 @@ class SealedStates(StateStorage):
     async def clear(self, session: str) -> None:
         """Delete a state."""
         await self._inner.clear(session)
+
+    async def versions(self, session: str, before: int, limit: int) -> list[StateVersion]:
+        """Return the versions that are kept."""
+        return await self._inner.versions(session, before, limit)
+
+    async def read_version(self, session: str, version: int) -> StateSnapshot | None:
+        """Return a version that is kept."""
+        found = await self._inner.read_version(session, version)
+        return None if found is None else await open_state(self._seal, session, found)
 
 
 async def seal_write(sealing: Seal, write: StateWrite) -> StateWrite:

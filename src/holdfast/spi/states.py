@@ -10,12 +10,13 @@ from typing import Protocol
 from holdfast.spi.hybrid.state_snapshots import FallbackWrite, SavedState, Written
 from holdfast.values.codec import decode_json, encode_json
 from holdfast.values.errors import VersionConflictError
-from holdfast.values.states import StateSnapshot, StateWrite
+from holdfast.values.states import StateSnapshot, StateVersion, StateWrite
 
 __all__ = [
     "HotStates",
     "StateSnapshot",
     "StateStorage",
+    "StateVersion",
     "StateWrite",
     "VersionConflictError",
     "decode_json",
@@ -65,7 +66,27 @@ class StateStorage(Protocol):
 
     @abstractmethod
     async def clear(self, session: str) -> None:
-        """Delete a state, if there is one."""
+        """Delete a state, if there is one, with all its versions."""
+
+    keeps_versions: bool = False
+    """Whether it keeps earlier versions of a state, if a write asks for that."""
+
+    async def versions(self, session: str, before: int, limit: int) -> list[StateVersion]:
+        """Return the versions that are kept and lower than ``before``, the newest first.
+
+        The version of each write is kept, as many as the last write asked for with
+        ``kept_versions``. An absent state has none.
+        """
+        del session, before, limit
+        return []
+
+    async def read_version(self, session: str, version: int) -> StateSnapshot | None:
+        """Return a version that is kept, or the state if it has this version, else ``None``.
+
+        Its expiry is that of the state.
+        """
+        newest = await self.read(session, None)
+        return newest if version and newest.version == version else None
 
 
 class HotStates(StateStorage, Protocol):

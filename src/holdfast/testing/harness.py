@@ -84,6 +84,9 @@ class Harness(ABC):
     """State machines take this part of their steps: for an engine that differs from another one in
     nothing but how it connects."""
 
+    state_versions: ClassVar[int] = 0
+    """How many versions of a state the tests keep: 3, or 0 for an engine that keeps none."""
+
     @classmethod
     def reference(cls) -> type[Harness]:
         """The engine that the state machines compare this one with: the in-memory one."""
@@ -132,7 +135,7 @@ class Harness(ABC):
 
         Options that tests use: ``embedder`` (vectors, episodes, long_term), ``mode``, ``graph``
         and ``language`` (long_term), ``ttl_seconds`` (blobs: the default time to live), ``name``
-        and ``retention_seconds`` (channels).
+        and ``retention_seconds`` (channels), ``kept_versions`` (short_term, if ``state_versions``).
         """
 
     def subject(self, contract: str, **options: Any) -> Any:

@@ -54,7 +54,7 @@ class InMemoryHarness(Harness):
         "boards": front(Boards, InMemoryBoards),
         "checkpoints": front(Checkpoints, InMemoryCheckpoints),
         "items": front(Items, InMemoryItems),
-        "short_term": front(States, InMemoryStates, "ttl_seconds"),
+        "short_term": front(States, InMemoryStates, "ttl_seconds", "kept_versions"),
         "episodes": front(EpisodicMemory, InMemoryEpisodes),
         "history": front(History, InMemoryTranscripts),
         "keys": front(KeyStore, InMemoryKeys),
@@ -65,6 +65,7 @@ class InMemoryHarness(Harness):
         "long_term": front(LongTerm, InMemoryLongTerm, "embedder", "graph", "mode", "language"),
     }
     contracts = frozenset({*stores, "memory"})
+    state_versions = 3
 
     @classmethod
     def reference(cls) -> type[Harness]:

@@ -33,6 +33,19 @@ class StateSnapshot:
     that another process acknowledged after this time."""
 
 
+class StateVersion(NamedTuple):
+    """A version of a state that is kept, and when it was written.
+
+    >>> from datetime import UTC
+    >>> StateVersion(7, datetime(2030, 1, 1, tzinfo=UTC)).version
+    7
+    """
+
+    version: int
+    written_at: datetime
+    """By the clock of the store."""
+
+
 @dataclass(frozen=True, slots=True)
 class StatePatch:
     """A change to the state of a session, for ``episodes.append``: as ``short_term.update_state``.
@@ -78,6 +91,9 @@ class StateWrite:
 
     gone: bool = False
     """Whether it deletes the state, with its time to live."""
+
+    kept_versions: int = 0
+    """How many versions of the state are kept, the newest included."""
 
     def merged(self, stored: Mapping[str, str]) -> dict[str, str]:
         """Return the values of a state after this write.

@@ -37,7 +37,7 @@ from holdfast.values.lifecycle import TaskState
 from holdfast.values.memory import Assembled, Hydrated
 from holdfast.values.owners import MemoryScope, Owner
 from holdfast.values.schedules import Missed, ScheduleRecord
-from holdfast.values.states import Patched, StatePatch, StateSnapshot
+from holdfast.values.states import Patched, StatePatch, StateSnapshot, StateVersion
 from holdfast.values.tasks.changes import TaskChanges
 from holdfast.values.tasks.cleanup import CleanupKind, CleanupMark
 from holdfast.values.tasks.events import ArtifactChunk, StepKey, StepRecord, TaskEvent
@@ -608,7 +608,9 @@ class BlockingStates:
         expected_version: int | None = ...,
         ttl_seconds: float | None = ...,
     ) -> int: ...
-    def snapshot(self, session_id: str, *, keys: Sequence[str] | None = ...) -> StateSnapshot: ...
+    def snapshot(
+        self, session_id: str, *, keys: Sequence[str] | None = ..., at: int | None = ...
+    ) -> StateSnapshot: ...
     def update_state(
         self,
         session_id: str,
@@ -618,6 +620,9 @@ class BlockingStates:
         expected_version: int | None = ...,
         ttl_seconds: float | None = ...,
     ) -> int: ...
+    def versions(
+        self, session_id: str, *, before: int | None = ..., limit: int = ...
+    ) -> list[StateVersion]: ...
 
 @type_check_only
 class BlockingTaskLedger:

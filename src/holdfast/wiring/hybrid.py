@@ -103,6 +103,7 @@ class _Tenants:
         self._writer = "" if level == "committed" else new_ref()
         self._marks = Marks(settings.soft_mark, settings.hard_mark)
         self._state_ttl_seconds = settings.state_ttl_seconds
+        self._state_versions = settings.state_versions
         self._unused_seconds = settings.hot_state_seconds
         self._evictable = self._unused_seconds > 0
         self._dirty = RedisDirtyStates(engine, evictable=self._evictable)
@@ -172,7 +173,11 @@ class _Tenants:
             stores,
             episodes=EpisodicMemory(HybridEpisodes(log, self._durable.episodes(tenant))),
             history=History(HybridTranscripts(log, self._durable.transcripts(tenant))),
-            short_term=States(states, ttl_seconds=self._state_ttl_seconds),
+            short_term=States(
+                states,
+                ttl_seconds=self._state_ttl_seconds,
+                kept_versions=self._state_versions,
+            ),
             wakes=Wakes(HybridWake(log, states)),
         )
 

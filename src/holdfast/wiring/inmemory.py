@@ -83,7 +83,9 @@ def _stores(
         vectors=Vectors(InMemoryVectors(engine, tenant=tenant), embedder=embedder),
         graph=graph,
         short_term=States(
-            InMemoryStates(engine, tenant=tenant), ttl_seconds=settings.state_ttl_seconds
+            InMemoryStates(engine, tenant=tenant),
+            ttl_seconds=settings.state_ttl_seconds,
+            kept_versions=settings.state_versions,
         ),
         long_term=LongTerm(InMemoryLongTerm(engine, tenant=tenant), embedder=embedder, graph=graph),
         boards=Boards(InMemoryBoards(engine, tenant=tenant)),
@@ -94,6 +96,7 @@ def _stores(
         episodes=EpisodicMemory(
             InMemoryEpisodes(engine, tenant=tenant, embedder=embedder),
             state_ttl_seconds=settings.state_ttl_seconds,
+            state_versions=settings.state_versions,
         ),
         channel=channel,
         keys=KeyStore(InMemoryKeys(engine, tenant=tenant)),

@@ -49,7 +49,9 @@ FRONTS: dict[str, Callable[[Any, OpenRequest], Any]] = {
     "channel": _channel,
     "checkpoints": lambda storage, _request: Checkpoints(storage),
     "episodes": lambda storage, request: EpisodicMemory(
-        storage, state_ttl_seconds=request.settings.state_ttl_seconds
+        storage,
+        state_ttl_seconds=request.settings.state_ttl_seconds,
+        state_versions=request.settings.state_versions,
     ),
     "graph": lambda storage, _request: _graph(storage),
     "history": lambda storage, _request: History(storage),
@@ -58,7 +60,9 @@ FRONTS: dict[str, Callable[[Any, OpenRequest], Any]] = {
     "long_term": lambda storage, request: LongTerm(storage, embedder=request.embedder),
     "schedules": lambda storage, _request: Schedules(storage),
     "short_term": lambda storage, request: States(
-        storage, ttl_seconds=request.settings.state_ttl_seconds
+        storage,
+        ttl_seconds=request.settings.state_ttl_seconds,
+        kept_versions=request.settings.state_versions,
     ),
     "tasks": lambda storage, _request: Ledger(storage),
     "vectors": lambda storage, request: Vectors(storage, embedder=request.embedder),

@@ -108,7 +108,7 @@ def connections(
                 engine, tenant=tenant, embedder=request.embedder
             ),
             queue=PostgresDurableQueue(engine),
-            states=PostgresDurableStates(engine),
+            states=PostgresDurableStates(engine, kept_versions=request.settings.state_versions),
             fallback_writes=PostgresFallbackWrites(engine),
             archive=lambda tenant: PostgresArchive(engine, tenant=tenant, hybrid=True),
         ),
@@ -207,7 +207,9 @@ def _stores(
         vectors=Vectors(PostgresVectors(engine, tenant=tenant), embedder=embedder),
         graph=graph,
         short_term=States(
-            PostgresStates(engine, tenant=tenant), ttl_seconds=settings.state_ttl_seconds
+            PostgresStates(engine, tenant=tenant),
+            ttl_seconds=settings.state_ttl_seconds,
+            kept_versions=settings.state_versions,
         ),
         long_term=LongTerm(PostgresLongTerm(engine, tenant=tenant), embedder=embedder, graph=graph),
         boards=Boards(PostgresBoards(engine, tenant=tenant)),
@@ -218,6 +220,7 @@ def _stores(
         episodes=EpisodicMemory(
             PostgresEpisodes(engine, tenant=tenant, embedder=embedder),
             state_ttl_seconds=settings.state_ttl_seconds,
+            state_versions=settings.state_versions,
         ),
         channel=channel,
         keys=KeyStore(PostgresKeys(engine, tenant=tenant)),

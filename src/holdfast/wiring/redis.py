@@ -54,7 +54,7 @@ async def put_beside(found: Connections, request: OpenRequest) -> None:
     hybrid = found.durable is not None
     found.add(
         connected_engine(engine).serving(*(("channel",) if hybrid else BESIDE)),
-        lambda tenant, stores: _hot(engine, tenant, request, stores),
+        lambda tenant, stores: _hot(engine, tenant, request, stores, with_states=not hybrid),
     )
     found.finders["channels"] = lambda tenant: RedisNames(
         engine, "chan", ErasureScope.has_id, tenant=tenant
@@ -108,7 +108,9 @@ async def scrub(request: OpenRequest) -> int:
         await engine.aclose()
 
 
-def _hot(engine: Redis, tenant: str, request: OpenRequest, stores: Stores) -> Stores:
+def _hot(
+    engine: Redis, tenant: str, request: OpenRequest, stores: Stores, *, with_states: bool = True
+) -> Stores:
     settings = request.settings
 
     def channel(name: str) -> Channel:
@@ -116,6 +118,10 @@ def _hot(engine: Redis, tenant: str, request: OpenRequest, stores: Stores) -> St
         storage = RedisChannels(engine, tenant=tenant)
         return Channel(storage, name=name, retention_seconds=retention)
 
+    if not with_states:
+        return dataclasses.replace(stores, channel=channel)
     states = RedisStates(engine, tenant=tenant)
-    short_term = States(states, ttl_seconds=settings.state_ttl_seconds)
+    short_term = States(
+        states, ttl_seconds=settings.state_ttl_seconds, kept_versions=settings.state_versions
+    )
     return dataclasses.replace(stores, short_term=short_term, channel=channel)

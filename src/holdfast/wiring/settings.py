@@ -11,6 +11,7 @@ from typing import Any
 
 from dotenv import dotenv_values
 
+from holdfast.contracts.short_term import MAX_VERSIONS
 from holdfast.values.errors import ConfigError, UnknownSchemeError
 from holdfast.values.limits import DEFAULT_LIMITS, Limits
 from holdfast.wiring.masking import mask_url
@@ -38,6 +39,7 @@ _NAMES = {
     "graph": "HOLDFAST_GRAPH",
     "history_ttl_seconds": "HOLDFAST_HISTORY_TTL_SECONDS",
     "state_ttl_seconds": "HOLDFAST_STATE_TTL_SECONDS",
+    "state_versions": "HOLDFAST_STATE_VERSIONS",
     "hot_state_seconds": "HOLDFAST_HOT_STATE_SECONDS",
     "redis_shards": "HOLDFAST_REDIS_SHARDS",
     "ack_level": "HOLDFAST_ACK_LEVEL",
@@ -117,6 +119,8 @@ class Settings:
     """``HOLDFAST_HISTORY_TTL_SECONDS``: TTL of an unused transcript on Redis without Postgres."""
     state_ttl_seconds: float | None = None
     """``HOLDFAST_STATE_TTL_SECONDS``: TTL of an unused working state; none: it never expires."""
+    state_versions: int = 0
+    """``HOLDFAST_STATE_VERSIONS``: how many versions of a working state are kept, up to 1000."""
     hot_state_seconds: float = 3600
     """``HOLDFAST_HOT_STATE_SECONDS``: an unused state is evicted from Redis only; 0: never."""
     redis_shards: int = 16
@@ -324,6 +328,15 @@ def _limit(name: str, text: str) -> int:
     return int(text)
 
 
+def _versions(name: str, text: str) -> int:
+    if not text.isascii() or not text.isdigit() or len(text) > 4 or int(text) > MAX_VERSIONS:
+        raise ConfigError(
+            f"{name} must be a whole number from 1 to {MAX_VERSIONS}, "
+            f"or 0 to keep no versions, not {text!r}"
+        )
+    return int(text)
+
+
 def _switch(name: str, text: str) -> bool:
     if text.lower() not in _SWITCH:
         raise UnknownSchemeError(text, known=list(_SWITCH), setting=name)
@@ -340,6 +353,7 @@ _READ: dict[str, Callable[[str, str], Any]] = {
     "allow_unsafe": _switch,
     "history_ttl_seconds": _seconds,
     "state_ttl_seconds": _seconds,
+    "state_versions": _versions,
     "hot_state_seconds": _seconds_or_off,
     "redis_shards": _count,
     "background": _switch,

@@ -32,7 +32,7 @@ from holdfast.spi.states import HotStates, StateStorage
 from holdfast.values.codec import decode_json
 from holdfast.values.errors import BackPressureError, TimedOutError, UnavailableError
 from holdfast.values.failpoints import hit
-from holdfast.values.states import StateSnapshot, StateWrite
+from holdfast.values.states import StateSnapshot, StateVersion, StateWrite
 
 _log = logging.getLogger("holdfast.hybrid")
 
@@ -44,6 +44,8 @@ class HybridStates(StateStorage):
 
         states = HybridStates(hot, saved, fallback_writes, commits, tenant="acme")
     """
+
+    keeps_versions = True
 
     def __init__(
         self,
@@ -102,7 +104,8 @@ class HybridStates(StateStorage):
         """
         try:
             written = await self._put(write, expected)
-            if self._committed or not self._unsaved.add(write, written):
+            # A version is kept when it is saved, so that a write with versions waits for that.
+            if self._committed or write.kept_versions or not self._unsaved.add(write, written):
                 put = partial(self._put, write, expected)
                 written = await self._commit(write.session, written, put)
             elif self._unsaved.due:
@@ -126,6 +129,19 @@ class HybridStates(StateStorage):
                     return self._unsaved.forget(session)
         except HotStoreDownError as error:
             await self._write_fallback(StateWrite(session, gone=True), error)
+
+    async def versions(self, session: str, before: int, limit: int) -> list[StateVersion]:
+        """Return the versions that are kept. Each write is saved before it returns."""
+        return await self._saved.earlier_versions(self._tenant, session, before, limit)
+
+    async def read_version(self, session: str, version: int) -> StateSnapshot | None:
+        """Return a version that is kept, from the durable store."""
+        found = await self._saved.load_version(self._tenant, session, version)
+        if found is None:
+            newest = await self.read(session, None)
+            return newest if newest.version == version else None
+        state = {key: decode_json(text) for key, text in found.values.items()}
+        return StateSnapshot(state, version, found.expires_at)
 
     async def complete(self, session_id: str, found: StateSnapshot | None) -> StateSnapshot:
         """Return a session's state. ``found`` is the hot store's, if the caller has read it.

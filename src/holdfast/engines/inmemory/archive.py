@@ -39,6 +39,7 @@ _KINDS: dict[str, tuple[_Dump, _Load]] = {
     "deleted_sessions": (memory.dump_deleted_sessions, _each(memory.load_deleted_session)),
     "events": (memory.dump_events, _each(memory.load_event)),
     "states": (memory.dump_states, _each(memory.load_state)),
+    "earlier_states": (memory.dump_earlier_states, _each(memory.load_earlier_state)),
     "facts": (memory.dump_facts, _each(memory.load_fact)),
     "documents": (stores.dump_documents, _each(stores.load_document)),
     "entities": (stores.dump_entities, _each(stores.load_entity)),

@@ -11,7 +11,7 @@ from holdfast.engines.inmemory.facts import Fact, Facts
 from holdfast.engines.inmemory.long_term import _Data as _FactData
 from holdfast.engines.inmemory.session_log import SessionLog, SessionRecord
 from holdfast.engines.inmemory.short_term import _Data as _StateData
-from holdfast.engines.inmemory.short_term import _State
+from holdfast.engines.inmemory.short_term import _State, _Version
 from holdfast.spi.archive import records as of
 from holdfast.spi.archive.vectors import pack_vector, unpack_vector
 from holdfast.spi.fact_draft import FactDraft
@@ -107,6 +107,24 @@ def load_state(engine: InMemory, tenant: str, one: of.StateRecord) -> None:
     stored = _State(dict(one.values), one.version, one.ttl_seconds, one.expires_at)
     data.states.setdefault(one.session, stored)
     data.last_version = max(data.last_version, one.version)
+
+
+def dump_earlier_states(
+    engine: InMemory, tenant: str, at: datetime
+) -> Iterator[of.EarlierStateRecord]:
+    """Yield the kept versions of states that have not expired."""
+    for session, state in sorted(engine.table(tenant, _StateData).states.items()):
+        if state.expires_at is None or state.expires_at > at:
+            for version, one in state.earlier.items():
+                values = dict(sorted(one.values.items()))
+                yield of.EarlierStateRecord(session, version, values, one.written_at)
+
+
+def load_earlier_state(engine: InMemory, tenant: str, one: of.EarlierStateRecord) -> None:
+    """Store a version of a state, in the order of versions."""
+    state = engine.table(tenant, _StateData).states.get(one.session)
+    if state is not None:
+        state.earlier.setdefault(one.version, _Version(dict(one.values), one.written_at))
 
 
 def dump_facts(engine: InMemory, tenant: str, at: datetime) -> Iterator[of.FactRecord]:

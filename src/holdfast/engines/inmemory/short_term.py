@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from holdfast.engines.inmemory.engine import InMemory
 from holdfast.spi.states import StateStorage, expect_version
 from holdfast.values.codec import decode_json
-from holdfast.values.states import StateSnapshot, StateWrite
+from holdfast.values.states import StateSnapshot, StateVersion, StateWrite
+
+
+class _Version(NamedTuple):
+    values: dict[str, str]
+    written_at: datetime
 
 
 @dataclass
@@ -18,6 +24,8 @@ class _State:
     version: int
     ttl_seconds: float | None
     expires_at: datetime | None
+    earlier: dict[int, _Version] = field(default_factory=dict)
+    """The versions that are kept, the newest included, in ascending order."""
 
 
 @dataclass
@@ -31,6 +39,8 @@ class InMemoryStates(StateStorage):
 
     >>> states = InMemoryStates(InMemory(), tenant="acme")
     """
+
+    keeps_versions = True
 
     def __init__(self, engine: InMemory, *, tenant: str = "default") -> None:
         self._engine = engine
@@ -65,15 +75,39 @@ class InMemoryStates(StateStorage):
         window = write.ttl_seconds
         if present and window is None:
             window = present.ttl_seconds
-        expires_at = None if window is None else self._engine.now() + timedelta(seconds=window)
+        now = self._engine.now()
+        expires_at = None if window is None else now + timedelta(seconds=window)
         self._data.last_version += 1
         version = self._data.last_version
-        self._data.states[write.session] = _State(values, version, window, expires_at)
+        earlier: dict[int, _Version] = {}
+        if write.kept_versions:
+            earlier = {**(present.earlier if present else {}), version: _Version(values, now)}
+            earlier = dict(list(earlier.items())[-write.kept_versions :])
+        self._data.states[write.session] = _State(values, version, window, expires_at, earlier)
         return version
 
     async def clear(self, session: str) -> None:
         """Delete a state."""
         self._data.states.pop(session, None)
+
+    async def versions(self, session: str, before: int, limit: int) -> list[StateVersion]:
+        """Return the versions that are kept."""
+        present = self._present(session)
+        found = reversed(present.earlier.items() if present else ())
+        kept = [StateVersion(at, one.written_at) for at, one in found if at < before]
+        return kept[:limit]
+
+    async def read_version(self, session: str, version: int) -> StateSnapshot | None:
+        """Return a version that is kept."""
+        present = self._present(session)
+        if present is None:
+            return None
+        one = present.earlier.get(version)
+        if one is None and present.version != version:
+            return None
+        values = present.values if one is None else one.values
+        state = {key: decode_json(text) for key, text in values.items()}
+        return StateSnapshot(state, version, present.expires_at)
 
     def _present(self, session: str) -> _State | None:
         state = self._data.states.get(session)

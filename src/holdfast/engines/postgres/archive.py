@@ -104,7 +104,7 @@ class PostgresArchive(ArchiveStorage):
 
     def table_of(self, kind: str) -> str:
         """Return the name of the statements of a kind."""
-        return "saved_states" if kind == "states" and self._hybrid else kind
+        return rows.SAVED.get(kind, kind) if self._hybrid else kind
 
     async def date_blob(self, record: of.BlobRecord) -> None:
         """Give a blob in an object store the times of its record."""

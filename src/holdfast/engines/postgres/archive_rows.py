@@ -57,7 +57,9 @@ _PLAIN = (bytes, datetime)
 _READ: dict[str, dict[str, Callable[[Any], Any]]] = {
     "events": {"vector": _packed},
     "states": {"values": _texts},
+    "earlier_states": {"values": _texts},
     "saved_states": {"values": lambda text: dict(sorted(_object(text)))},
+    "earlier_saved_states": {"values": lambda text: dict(sorted(_object(text)))},
     "facts": {"content": _JSON, "topic": _JSON, "source": _JSON, "entities": tuple},
     "documents": {"vector": _packed},
     "boards": {"agent_label": _JSON, "cards": _cards},
@@ -72,6 +74,12 @@ _READ: dict[str, dict[str, Callable[[Any], Any]]] = {
     "keys": {"name": _JSON},
 }
 """How columns that are not stored as they are become fields."""
+
+
+SAVED = {"states": "saved_states", "earlier_states": "earlier_saved_states"}
+"""The statements of a hybrid, by kind, where it has its own."""
+
+_KIND_OF = {statement: kind for kind, statement in SAVED.items()}
 
 
 def to_record(kind: str, row: Mapping[str, Any]) -> of.Record:
@@ -92,7 +100,7 @@ def to_record(kind: str, row: Mapping[str, Any]) -> of.Record:
     for name, read in _READ.get(kind, {}).items():
         if fields[name] is not None:
             fields[name] = read(fields[name])
-    known = BY_NAME["states" if kind == "saved_states" else kind]
+    known = BY_NAME[_KIND_OF.get(kind, kind)]
     record = msgspec.convert(fields, known.record, builtin_types=_PLAIN)
     return of_tasks.meaningful(record) if isinstance(record, of_tasks.TaskRecord) else record
 
@@ -145,6 +153,15 @@ def _state(one: of.StateRecord, _: str) -> Sequence[Any]:
 
 def _saved_state(one: of.StateRecord, _: str) -> Sequence[Any]:
     return (one.session, one.version, encode_json(one.values), one.ttl_seconds, one.expires_at)
+
+
+def _earlier_state(one: of.EarlierStateRecord, _: str) -> Sequence[Any]:
+    text = encode_json({escape(key): value for key, value in one.values.items()})
+    return (one.session, one.version, text, one.written_at)
+
+
+def _earlier_saved_state(one: of.EarlierStateRecord, _: str) -> Sequence[Any]:
+    return (one.session, one.version, encode_json(one.values), one.written_at)
 
 
 def _fact(one: of.FactRecord, _: str) -> Sequence[Any]:
@@ -254,6 +271,8 @@ _ROWS: dict[str, Callable[[Any, str], Sequence[Any]]] = {
     "events": _event,
     "states": _state,
     "saved_states": _saved_state,
+    "earlier_states": _earlier_state,
+    "earlier_saved_states": _earlier_saved_state,
     "facts": _fact,
     "boards": _board,
     "channels": _as_it_is,

@@ -8,20 +8,22 @@ from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.queries import load
 from holdfast.spi.hybrid.state_snapshots import DurableStates, Eviction, SavedState
 from holdfast.values.codec import decode_json, encode_json
+from holdfast.values.states import StateVersion
 
 _SQL = load("durable_log")
 
 
 class PostgresDurableStates(DurableStates):
-    """``DurableStates`` in one row for each session.
+    """``DurableStates`` in one row for each session, and ``kept_versions`` of it in a row each.
 
     ::
 
         states = PostgresDurableStates(engine)
     """
 
-    def __init__(self, engine: Postgres) -> None:
+    def __init__(self, engine: Postgres, *, kept_versions: int = 0) -> None:
         self._engine = engine
+        self._kept_versions = kept_versions
 
     async def save(self, tenant: str, states: Sequence[SavedState]) -> None:
         """Save states, each unless a newer version is saved."""
@@ -37,6 +39,7 @@ class PostgresDurableStates(DurableStates):
             [one.lineage for one in states],
             [one.base for one in states],
             [one.stamp for one in states],
+            self._kept_versions,
             safe=True,
         )
 
@@ -64,6 +67,22 @@ class PostgresDurableStates(DurableStates):
             writers=frozenset(writers),
             eviction=eviction,
         )
+
+    async def earlier_versions(
+        self, tenant: str, session: str, before: int, limit: int
+    ) -> list[StateVersion]:
+        """Return the versions that are kept."""
+        where = (tenant, session, before, limit)
+        rows = await self._engine.fetch(_SQL["earlier_versions"], *where, safe=True)
+        return [StateVersion(version, written_at) for version, written_at in rows]
+
+    async def load_version(self, tenant: str, session: str, version: int) -> SavedState | None:
+        """Return a version that is kept."""
+        where = (tenant, session, version)
+        row = await self._engine.fetchrow(_SQL["earlier_state"], *where, safe=True)
+        if row is None:
+            return None
+        return SavedState(session, version, decode_json(row[0]), expires_at=row[1])
 
     async def register(self, tenant: str, session: str, writer: str, *, eviction: int) -> None:
         """Record that a process is going to write to a state."""

@@ -248,6 +248,16 @@ CREATE TABLE holdfast.documents (
 
 CREATE INDEX documents_filterable ON holdfast.documents USING gin (filterable jsonb_path_ops) WITH (fastupdate=off);
 
+CREATE TABLE holdfast.earlier_states (
+    tenant text COLLATE "C" NOT NULL,
+    session_id text COLLATE "C" NOT NULL,
+    saved boolean NOT NULL,
+    version bigint NOT NULL,
+    state text NOT NULL,
+    written_at timestamp with time zone NOT NULL,
+    PRIMARY KEY (tenant, session_id, saved, version)
+);
+
 CREATE TABLE holdfast.entities (
     tenant text COLLATE "C" NOT NULL,
     id text COLLATE "C" NOT NULL,
@@ -700,10 +710,15 @@ CREATE TABLE holdfast.state_snapshots (
     saved_at timestamp with time zone NOT NULL DEFAULT holdfast.now(),
     writers text[] COLLATE "C" NOT NULL DEFAULT '{}'::text[],
     eviction bigint NOT NULL DEFAULT 0,
+    kept_versions smallint NOT NULL DEFAULT 0,
     PRIMARY KEY (tenant, session_id)
 );
 
 CREATE INDEX state_snapshots_by_writer ON holdfast.state_snapshots USING gin (writers) WHERE (writers <> '{}'::text[]);
+
+CREATE TRIGGER forget_earlier_states AFTER DELETE ON holdfast.state_snapshots FOR EACH ROW EXECUTE FUNCTION holdfast.forget_earlier_states();
+CREATE TRIGGER keep_earlier_state AFTER UPDATE ON holdfast.state_snapshots FOR EACH ROW WHEN ((((new.version <> old.version) AND ((new.kept_versions > 0) OR (old.kept_versions > 0) OR (old.expires_at <= new.saved_at))) OR (new.cleared AND (NOT old.cleared)))) EXECUTE FUNCTION holdfast.keep_earlier_state();
+CREATE TRIGGER keep_new_state AFTER INSERT ON holdfast.state_snapshots FOR EACH ROW WHEN (((new.kept_versions > 0) AND (NOT new.cleared))) EXECUTE FUNCTION holdfast.keep_earlier_state();
 
 CREATE TABLE holdfast.states (
     tenant text COLLATE "C" NOT NULL,
@@ -713,10 +728,15 @@ CREATE TABLE holdfast.states (
     ttl_seconds double precision,
     written_at timestamp with time zone NOT NULL,
     expires_at timestamp with time zone,
+    kept_versions smallint NOT NULL DEFAULT 0,
     PRIMARY KEY (tenant, session_id)
 );
 
 CREATE INDEX states_by_expiry ON holdfast.states USING btree (expires_at) WHERE (expires_at IS NOT NULL);
+
+CREATE TRIGGER forget_earlier_states AFTER DELETE ON holdfast.states FOR EACH ROW EXECUTE FUNCTION holdfast.forget_earlier_states();
+CREATE TRIGGER keep_earlier_state AFTER UPDATE ON holdfast.states FOR EACH ROW WHEN (((new.kept_versions > 0) OR (old.kept_versions > 0) OR (old.expires_at <= new.written_at))) EXECUTE FUNCTION holdfast.keep_earlier_state();
+CREATE TRIGGER keep_new_state AFTER INSERT ON holdfast.states FOR EACH ROW WHEN ((new.kept_versions > 0)) EXECUTE FUNCTION holdfast.keep_earlier_state();
 
 CREATE TABLE holdfast.task_artifacts (
     tenant text COLLATE "C" NOT NULL,
@@ -1189,6 +1209,7 @@ CREATE VIEW holdfast.task_records AS
 --   first_of_ties(the_tenant text, the_key integer, the_numbers integer[], the_scores double precision[], the_limit bigint) RETURNS integer[]
 --   flush_events(the_tenant text, the_sessions text[], the_epochs integer[], the_seqs bigint[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[]) RETURNS TABLE(place integer, outcome text, ahead integer)
 --   flush_turns(the_tenant text, the_sessions text[], the_epochs integer[], the_seqs bigint[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[], the_filterables text[]) RETURNS TABLE(place integer, outcome text, ahead integer)
+--   forget_earlier_states() RETURNS trigger
 --   forget_task() RETURNS trigger
 --   fork_session(the_tenant text, the_session text, the_at bigint, the_into text) RETURNS SETOF holdfast.sessions
 --   fork_task(in_tenant text, in_id text, in_owner text, in_new_id text, in_new_context_id text, in_at bigint, in_failed boolean, in_submit_key text, in_digest text, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text) RETURNS SETOF holdfast.task_records
@@ -1210,6 +1231,7 @@ CREATE VIEW holdfast.task_records AS
 --   json_items(found jsonb) RETURNS SETOF jsonb
 --   json_number(item jsonb) RETURNS numeric
 --   json_text(item jsonb) RETURNS text
+--   keep_earlier_state() RETURNS trigger
 --   keep_embeddings(the_tenant text, the_model text, the_dimension integer, range_agents text[], range_keys bigint[], range_epochs integer[], range_starts bigint[], range_done bigint[], event_keys bigint[], event_epochs integer[], event_seqs bigint[], the_numbers real[], refused_keys bigint[], refused_epochs integer[], refused_seqs bigint[]) RETURNS boolean
 --   keep_event_vectors(the_tenant text, the_sessions text[], the_ids text[], the_numbers real[], the_dimension integer) RETURNS void
 --   keep_task_files(in_tenant text, in_id text, in_refs text[]) RETURNS boolean
@@ -1263,6 +1285,7 @@ CREATE VIEW holdfast.task_records AS
 --   put_items(in_tenant text, in_owner text, in_namespaces text[], in_keys text[], in_values text[], in_filterables text[], in_vectors text[], in_ttl_seconds double precision[], in_expected bigint[]) RETURNS bigint[]
 --   put_push_config(in_tenant text, in_task_id text, in_owner text, in_id text, in_url text, in_token text, in_authentication text, in_most bigint) RETURNS boolean
 --   put_schedule(in_tenant text, in_owner text, in_id text, in_uid text, in_cron text, in_timezone text, in_agent text, in_message text, in_context_id text, in_metadata text, in_missed text, in_missed_limit bigint, in_grace_seconds double precision, in_max_attempts bigint, in_digest text, in_replace boolean) RETURNS SETOF holdfast.schedules
+--   put_state(in_tenant text, in_session_id text, in_state jsonb, in_ttl_seconds double precision, in_dropped text[], in_replace boolean, in_expected bigint, in_versions integer) RETURNS bigint
 --   put_state_at_version(in_tenant text, in_session_id text, in_state jsonb, in_ttl_seconds double precision, in_dropped text[], in_replace boolean, in_expected bigint) RETURNS bigint
 --   queue_for_embedding() RETURNS trigger
 --   queue_task(in_tenant text, in_id text, in_owner text, in_context_id text, in_new_context_id text, in_agent text, in_metadata text, in_max_attempts bigint, in_submit_key text, in_digest text, in_retry_of text, in_run_after timestamp with time zone, in_run_after_seconds double precision, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text, in_push_ids text[], in_push_urls text[], in_push_tokens text[], in_push_auths text[], in_priority bigint, in_limit_key text, in_now timestamp with time zone) RETURNS SETOF holdfast.linked_task_records
@@ -1309,6 +1332,7 @@ CREATE VIEW holdfast.task_records AS
 --   store_embedded_events(the_tenant text, the_sessions text[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[], the_filterables text[], the_numbers real[], the_dimension integer) RETURNS TABLE(place integer, epoch integer, seq bigint, first timestamp with time zone)
 --   store_event(the_tenant text, the_session text, the_agent text, the_type text, the_id text, the_run text, the_time timestamp with time zone, the_body text, the_filterable text) RETURNS TABLE(place integer, epoch integer, seq bigint, first timestamp with time zone)
 --   store_events(the_tenant text, the_sessions text[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[], the_filterables text[]) RETURNS TABLE(place integer, epoch integer, seq bigint, first timestamp with time zone)
+--   store_events_and_kept_states(the_tenant text, the_sessions text[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[], the_filterables text[], the_numbers real[], the_dimension integer, patched text[], the_states text[], the_dropped text[], the_ttls double precision[], the_versions bigint[], the_kept integer[]) RETURNS TABLE(place integer, epoch integer, seq bigint, first timestamp with time zone)
 --   store_events_and_states(the_tenant text, the_sessions text[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[], the_filterables text[], the_numbers real[], the_dimension integer, patched text[], the_states text[], the_dropped text[], the_ttls double precision[], the_versions bigint[]) RETURNS TABLE(place integer, epoch integer, seq bigint, first timestamp with time zone)
 --   store_schedule(in_tenant text, in_owner text, in_id text, in_uid text, in_cron text, in_timezone text, in_agent text, in_message text, in_context_id text, in_metadata text, in_missed text, in_missed_limit bigint, in_grace_seconds double precision, in_max_attempts bigint, in_digest text, in_replace boolean, in_most bigint) RETURNS SETOF holdfast.schedules
 --   store_session_events(the_tenant text, the_session text, the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[], the_filterables text[]) RETURNS TABLE(place integer, epoch integer, seq bigint, first timestamp with time zone)

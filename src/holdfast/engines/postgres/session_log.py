@@ -162,6 +162,7 @@ def _patch_columns(patches: Sequence[ExpectedWrite]) -> tuple[list[Any], ...]:
         [encode_json([escape(key) for key in one.dropped]) for one in writes],
         [one.ttl_seconds for one in writes],
         [one.expected for one in patches],
+        [one.kept_versions for one in writes],
     )
 
 

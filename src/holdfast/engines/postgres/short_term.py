@@ -10,7 +10,7 @@ from holdfast.engines.postgres.escape import escape, unescape
 from holdfast.engines.postgres.queries import load
 from holdfast.spi.states import StateStorage
 from holdfast.values.codec import decode_json, encode_json
-from holdfast.values.states import StateSnapshot, StateWrite
+from holdfast.values.states import StateSnapshot, StateVersion, StateWrite
 
 _SQL = load("short_term")
 
@@ -22,6 +22,8 @@ class PostgresStates(StateStorage):
 
         states = PostgresStates(engine, tenant="acme")
     """
+
+    keeps_versions = True
 
     def __init__(self, engine: Postgres, *, tenant: str = "default") -> None:
         self._engine = engine
@@ -68,6 +70,7 @@ class PostgresStates(StateStorage):
             write.ttl_seconds,
             [escape(key) for key in write.dropped],
             write.fresh,
+            write.kept_versions,
         )
         # Not idempotent: a retry would undo a write that another process made in between.
         if expected is None:
@@ -78,6 +81,18 @@ class PostgresStates(StateStorage):
     async def clear(self, session: str) -> None:
         """Delete a state."""
         await self._engine.fetch(_SQL["clear"], self._tenant, session, safe=False)
+
+    async def versions(self, session: str, before: int, limit: int) -> list[StateVersion]:
+        """Return the versions that are kept."""
+        where = (self._tenant, session, before, limit)
+        rows = await self._engine.fetch(_SQL["versions"], *where, safe=True)
+        return [StateVersion(version, written_at) for version, written_at in rows]
+
+    async def read_version(self, session: str, version: int) -> StateSnapshot | None:
+        """Return a version that is kept."""
+        where = (self._tenant, session, version)
+        row = await self._engine.fetchrow(_SQL["read_version"], *where, safe=True)
+        return None if row is None else _snapshot(row)
 
 
 def _snapshot(row: Any) -> StateSnapshot:

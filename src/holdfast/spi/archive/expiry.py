@@ -14,7 +14,9 @@ _OF_THREADS = (of.CheckpointRecord, of.ChannelValueRecord, of.CheckpointWriteRec
 
 
 class Live:
-    """Decides whether records are there at a time; it must see threads before their checkpoints.
+    """Decides whether records are there at a time.
+
+    It must see threads before their checkpoints, and states before their versions.
 
     >>> from datetime import UTC
     >>> live = Live(datetime(2030, 1, 1, tzinfo=UTC))
@@ -25,14 +27,19 @@ class Live:
     def __init__(self, at: datetime) -> None:
         self._at = at
         self._expired_threads: set[str] = set()
+        self._expired_states: set[str] = set()
 
     def __call__(self, record: of.Record) -> bool:
         """Return whether a record has not expired."""
         if isinstance(record, _OF_THREADS):
             return record.thread not in self._expired_threads
+        if isinstance(record, of.EarlierStateRecord):
+            return record.session not in self._expired_states
         if not isinstance(record, _EXPIRING):
             return True
         expired = record.expires_at is not None and record.expires_at <= self._at
         if expired and isinstance(record, of.ThreadRecord):
             self._expired_threads.add(record.id)
+        if expired and isinstance(record, of.StateRecord):
+            self._expired_states.add(record.session)
         return not expired

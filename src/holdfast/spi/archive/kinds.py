@@ -21,6 +21,7 @@ KINDS: tuple[Kind, ...] = (
     Kind("deleted_sessions", "episodes", of.DeletedSessionRecord),
     Kind("events", "episodes", of.EventRecord),
     Kind("states", "short_term", of.StateRecord),
+    Kind("earlier_states", "short_term", of.EarlierStateRecord),
     Kind("facts", "long_term", of.FactRecord),
     Kind("documents", "vectors", of.DocumentRecord),
     Kind("entities", "graph", of.EntityRecord),

@@ -67,6 +67,15 @@ class StateRecord(Record, frozen=True):
     expires_at: datetime | None = None
 
 
+class EarlierStateRecord(Record, frozen=True):
+    """A version of a working state that is kept, the newest included."""
+
+    session: str
+    version: int
+    values: dict[str, str]
+    written_at: datetime
+
+
 class FactRecord(Record, frozen=True):
     """A fact. The facts of one scope are in the order of their saves.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from holdfast.values.states import StateWrite
+from holdfast.values.states import StateVersion, StateWrite
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +154,19 @@ class DurableStates(Protocol):
     @abstractmethod
     async def load(self, tenant: str, session: str) -> SavedState | None:
         """Return the saved state of a session; ``gone`` if it was cleared or has expired."""
+
+    @abstractmethod
+    async def earlier_versions(
+        self, tenant: str, session: str, before: int, limit: int
+    ) -> list[StateVersion]:
+        """Return the versions that are kept and lower than ``before``, the newest first.
+
+        Each version that was saved is kept, as many as the store was opened for.
+        """
+
+    @abstractmethod
+    async def load_version(self, tenant: str, session: str, version: int) -> SavedState | None:
+        """Return a version that is kept, or the state if it has this version, else ``None``."""
 
     @abstractmethod
     async def register(self, tenant: str, session: str, writer: str, *, eviction: int) -> None:

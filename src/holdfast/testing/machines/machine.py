@@ -35,8 +35,14 @@ class EngineMachine(RuleBasedStateMachine):
         self.engine, self.reference = self.subject(), self.subject.reference()()
         self.run(self.engine.open())
         self.run(self.reference.open())
-        self.left = self.engine.subject(self.contract, **self.options)
-        self.right = self.reference.subject(self.contract, **self.options)
+        options = self.options_for(self.engine)
+        self.left = self.engine.subject(self.contract, **options)
+        self.right = self.reference.subject(self.contract, **options)
+
+    def options_for(self, engine: Harness) -> dict[str, Any]:
+        """The options of both stores."""
+        del engine
+        return self.options
 
     def run(self, work: Awaitable[T]) -> T:
         """Run one coroutine on the machine's own loop."""

@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule
 
+from holdfast.testing.harness import Harness
 from holdfast.testing.machines.machine import EngineMachine
 from holdfast.values.states import StateSnapshot
 
@@ -26,6 +27,10 @@ class ShortTermMachine(EngineMachine):
     """States that are set, patched, cleared, compared and left to expire."""
 
     contract = "short_term"
+
+    def options_for(self, engine: Harness) -> dict[str, Any]:
+        """Versions are kept where the engine can."""
+        return {"kept_versions": engine.state_versions} if engine.state_versions else {}
 
     def __init__(self) -> None:
         super().__init__()
@@ -94,6 +99,29 @@ class ShortTermMachine(EngineMachine):
             for version in versions
         )
         self.each(left, right, bool)
+
+    @precondition(lambda self: self.engine.state_versions)
+    @rule(session=SESSIONS, limit=st.sampled_from([0, 2, 100]))
+    def read_versions(self, session: str, limit: int) -> None:
+        """Read the kept versions of a state."""
+
+        async def kept(store: Any) -> list[Any]:
+            found = await store.versions(session, limit=limit)
+            assert [one.version for one in found] == sorted((v for v, _ in found), reverse=True)
+            return [_seen(await store.snapshot(session, at=one.version)) for one in found]
+
+        self.both(kept)
+
+    @precondition(lambda self: self.versions and self.engine.state_versions)
+    @rule(at=st.integers(0, 7))
+    def read_at(self, at: int) -> None:
+        """Read a version that was seen before, and may be gone."""
+        session, *versions = self.versions[-1 - at % len(self.versions)]
+        left, right = (
+            lambda store, version=version: store.snapshot(session, at=version)
+            for version in versions
+        )
+        self.each(left, right, _seen)
 
     @rule(seconds=st.sampled_from([1, 5, 10, 50]))
     def wait(self, seconds: int) -> None:

@@ -47,6 +47,7 @@ class NaiveHarness(Harness):
         "long_term": NaiveLongTerm,
     }
     contracts = frozenset({*stores, "memory"})
+    state_versions = 3
 
     async def open(self) -> None:
         """Start with nothing stored."""

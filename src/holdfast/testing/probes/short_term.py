@@ -31,6 +31,11 @@ async def _snapshot_id(store: ShortTerm, value: Any) -> Any:
     return NO_ECHO
 
 
+async def _versions_id(store: ShortTerm, value: Any) -> Any:
+    await store.versions(value)
+    return NO_ECHO
+
+
 async def _get_many_id(store: ShortTerm, value: Any) -> Any:
     await store.get_many([value])
     return NO_ECHO
@@ -73,6 +78,7 @@ PROBES = (
     Probe("update_state.session_id", "id", _update_state_id),
     Probe("get_state.session_id", "id", _get_state_id),
     Probe("snapshot.session_id", "id", _snapshot_id),
+    Probe("versions.session_id", "id", _versions_id),
     Probe("get_many.session_ids", "id", _get_many_id),
     Probe("clear.session_id", "id", _clear_id),
     Probe("set_state.state", "object", _state),

@@ -1,4 +1,4 @@
--- version: 6
+-- version: 7
 -- Functions that processes of an earlier version call while this one is rolled out. They do not say
 -- what a filter sees of a body: it is read from the body when one asks.
 
@@ -110,6 +110,17 @@ AS $$
         refused_epochs, refused_seqs);
 $$;
 
+-- put_state, which keeps as many versions as before.
+CREATE OR REPLACE FUNCTION holdfast.put_state_at_version(
+    in_tenant text, in_session_id text, in_state jsonb, in_ttl_seconds double precision,
+    in_dropped text[], in_replace boolean, in_expected bigint
+) RETURNS bigint
+LANGUAGE sql
+AS $$
+    SELECT holdfast.put_state(
+        in_tenant, in_session_id, in_state, in_ttl_seconds, in_dropped, in_replace, in_expected, NULL);
+$$;
+
 -- put_state_at_version, which does not return the version.
 CREATE OR REPLACE FUNCTION holdfast.write_state_at_version(
     in_tenant text, in_session_id text, in_state jsonb, in_ttl_seconds double precision,
@@ -195,4 +206,19 @@ LANGUAGE sql STABLE
 AS $$
     SELECT holdfast.numbers_reached(e.tenant, start, depth, the_types, along, against, most)
     FROM holdfast.entities e WHERE e.number = start;
+$$;
+
+-- store_events_and_kept_states, which keeps as many versions of a state as before.
+CREATE OR REPLACE FUNCTION holdfast.store_events_and_states(
+    the_tenant text, the_sessions text[], the_agents text[], the_types text[], the_ids text[],
+    the_runs text[], the_times timestamptz[], the_bodies text[], the_filterables text[],
+    the_numbers real[], the_dimension int, patched text[], the_states text[], the_dropped text[],
+    the_ttls double precision[], the_versions bigint[]
+) RETURNS TABLE (place int, epoch int, seq bigint, first timestamptz)
+LANGUAGE sql
+AS $$
+    SELECT * FROM holdfast.store_events_and_kept_states(
+        the_tenant, the_sessions, the_agents, the_types, the_ids, the_runs, the_times, the_bodies,
+        the_filterables, the_numbers, the_dimension, patched, the_states, the_dropped, the_ttls,
+        the_versions, NULL);
 $$;

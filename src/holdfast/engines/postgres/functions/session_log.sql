@@ -326,13 +326,13 @@ $$;
 
 -- Append a batch and patch states, all or nothing; where every event is there already, no state is patched.
 -- Of each patch its session, the object to merge, the keys that go as a JSON array, the window or NULL and the
--- expected version or NULL. the_dimension is NULL for events without vectors. A patched state is a row
+-- expected version or NULL, and how many versions are kept or NULL. the_dimension is NULL for events without vectors. A patched state is a row
 -- with its ordinal, negated, in place of the event's, and its new version as seq.
-CREATE OR REPLACE FUNCTION holdfast.store_events_and_states(
+CREATE OR REPLACE FUNCTION holdfast.store_events_and_kept_states(
     the_tenant text, the_sessions text[], the_agents text[], the_types text[], the_ids text[],
     the_runs text[], the_times timestamptz[], the_bodies text[], the_filterables text[],
     the_numbers real[], the_dimension int, patched text[], the_states text[], the_dropped text[],
-    the_ttls double precision[], the_versions bigint[]
+    the_ttls double precision[], the_versions bigint[], the_kept int[]
 ) RETURNS TABLE (place int, epoch int, seq bigint, first timestamptz)
 LANGUAGE plpgsql
 AS $$
@@ -364,13 +364,14 @@ BEGIN
         RETURN;
     END IF;
     FOR part IN
-        SELECT * FROM unnest(patched, the_states, the_dropped, the_ttls, the_versions)
-            WITH ORDINALITY AS i (session, state, dropped, ttl, version, at)
+        SELECT * FROM unnest(patched, the_states, the_dropped, the_ttls, the_versions, the_kept)
+            WITH ORDINALITY AS i (session, state, dropped, ttl, version, kept, at)
         ORDER BY i.session COLLATE "C"
     LOOP
-        RETURN QUERY SELECT -part.at::int, 0, holdfast.put_state_at_version(
+        RETURN QUERY SELECT -part.at::int, 0, holdfast.put_state(
             the_tenant, part.session, part.state::jsonb, part.ttl,
-            ARRAY(SELECT jsonb_array_elements_text(part.dropped::jsonb)), false, part.version),
+            ARRAY(SELECT jsonb_array_elements_text(part.dropped::jsonb)), false, part.version,
+            part.kept),
             NULL::timestamptz;
     END LOOP;
 END

@@ -42,6 +42,24 @@ FROM holdfast.state_snapshots s
 WHERE s.tenant = $1 AND NOT s.cleared AND (s.expires_at IS NULL OR s.expires_at > $2)
 ORDER BY s.session_id;
 
+-- name: earlier_states
+-- The kept versions of states that have not expired.
+SELECT e.session_id AS session, e.version, e.state AS "values", e.written_at
+FROM holdfast.states s
+JOIN holdfast.earlier_states e
+    ON e.tenant = $1 AND e.session_id = s.session_id AND NOT e.saved
+WHERE s.tenant = $1 AND (s.expires_at IS NULL OR s.expires_at > $2)
+ORDER BY e.session_id, e.version;
+
+-- name: earlier_saved_states
+-- The kept versions of states that a hybrid has saved, which have not expired.
+SELECT e.session_id AS session, e.version, e.state AS "values", e.written_at
+FROM holdfast.state_snapshots s
+JOIN holdfast.earlier_states e
+    ON e.tenant = $1 AND e.session_id = s.session_id AND e.saved
+WHERE s.tenant = $1 AND NOT s.cleared AND (s.expires_at IS NULL OR s.expires_at > $2)
+ORDER BY e.session_id, e.version;
+
 -- name: facts
 -- Facts that have not expired, each scope in the order of saves.
 SELECT s.namespace, s.agent, f.id, f.content, f.created_at, f.confidence, f.metadata, f.topic,

@@ -43,6 +43,18 @@ SELECT $1, r.* FROM unnest(
     $2::text[], $3::bigint[], $4::text[], $5::double precision[], $6::timestamptz[]) AS r
 ON CONFLICT DO NOTHING;
 
+-- name: earlier_states
+-- Versions of states.
+INSERT INTO holdfast.earlier_states (tenant, saved, session_id, version, state, written_at)
+SELECT $1, false, r.* FROM unnest($2::text[], $3::bigint[], $4::text[], $5::timestamptz[]) AS r
+ON CONFLICT DO NOTHING;
+
+-- name: earlier_saved_states
+-- Versions of the states of a hybrid.
+INSERT INTO holdfast.earlier_states (tenant, saved, session_id, version, state, written_at)
+SELECT $1, true, r.* FROM unnest($2::text[], $3::bigint[], $4::text[], $5::timestamptz[]) AS r
+ON CONFLICT DO NOTHING;
+
 -- name: facts
 -- Facts with their words in one language.
 SELECT holdfast.load_fact(

@@ -159,17 +159,19 @@ SELECT * FROM holdfast.replay_letter($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $1
 DELETE FROM holdfast.dead_letters WHERE tenant = $1 AND id = $2 RETURNING id;
 
 -- name: save_states
--- Keep states as they are in Redis, each unless a newer version is there, or one that it does not include.
+-- Keep states as they are in Redis, each unless a newer version is there, or one that it does not include;
+-- and $11 versions of each.
 INSERT INTO holdfast.state_snapshots AS s
     (tenant, session_id, version, state, ttl_seconds, expires_at, cleared, lineage, base,
-        stamp)
-SELECT $1, i.*
+        stamp, kept_versions)
+SELECT $1, i.*, $11
 FROM unnest($2::text[], $3::bigint[], $4::text[], $5::float8[], $6::timestamptz[], $7::bool[],
             $8::bigint[], $9::bigint[], $10::bigint[]) i
 ON CONFLICT (tenant, session_id) DO UPDATE SET
     version = excluded.version, state = excluded.state, ttl_seconds = excluded.ttl_seconds,
     expires_at = excluded.expires_at, cleared = excluded.cleared, lineage = excluded.lineage,
-    base = excluded.base, stamp = GREATEST(s.stamp, excluded.stamp), saved_at = excluded.saved_at
+    base = excluded.base, stamp = GREATEST(s.stamp, excluded.stamp), saved_at = excluded.saved_at,
+    kept_versions = excluded.kept_versions
 WHERE s.version < excluded.version
     AND (excluded.cleared OR s.lineage = excluded.lineage OR s.version = excluded.base);
 
@@ -213,6 +215,26 @@ RETURNING s.session_id;
 -- What is kept of some sessions, whatever it is.
 SELECT session_id, version, cleared, lineage FROM holdfast.state_snapshots
 WHERE tenant = $1 AND session_id = ANY ($2::text[]);
+
+-- name: earlier_versions
+-- The versions of a state that are kept, before one ($3), the newest first.
+SELECT e.version, e.written_at FROM holdfast.earlier_states e
+WHERE e.tenant = $1 AND e.session_id = $2 AND e.saved AND e.version < $3
+    AND EXISTS (
+        SELECT FROM holdfast.state_snapshots s
+        WHERE s.tenant = $1 AND s.session_id = $2 AND NOT s.cleared
+            AND (s.expires_at IS NULL OR s.expires_at > holdfast.now()))
+ORDER BY e.version DESC LIMIT $4;
+
+-- name: earlier_state
+-- A version of a state ($3), with the expiry of the state.
+SELECT coalesce(e.state, s.state) AS state, s.expires_at
+FROM holdfast.state_snapshots s
+LEFT JOIN holdfast.earlier_states e
+    ON e.tenant = $1 AND e.session_id = $2 AND e.saved AND e.version = $3
+WHERE s.tenant = $1 AND s.session_id = $2 AND NOT s.cleared
+    AND (s.expires_at IS NULL OR s.expires_at > holdfast.now())
+    AND (e.version = $3 OR s.version = $3);
 
 -- name: clear_state
 -- Remember that a state was cleared: $3 the version that it had.

@@ -27,9 +27,9 @@ SELECT * FROM holdfast.store_embedded_events(
     $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
 
 -- name: append_with_states
--- A batch of events with or without vectors ($10, $11), and patches of states ($12 to $16), all or nothing.
-SELECT * FROM holdfast.store_events_and_states(
-    $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16);
+-- A batch of events with or without vectors ($10, $11), and patches of states ($12 to $17), all or nothing.
+SELECT * FROM holdfast.store_events_and_kept_states(
+    $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17);
 
 -- name: page
 -- A page from the oldest: $3 agent, $4 limit, $5 offset, $6 the cursor.

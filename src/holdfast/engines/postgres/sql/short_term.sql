@@ -28,13 +28,31 @@ WHERE s.tenant = $1 AND s.session_id = $2
   AND (s.expires_at IS NULL OR s.expires_at > holdfast.now());
 
 -- name: write
--- Replace a state ($6), or merge keys into it and drop others; the window is kept or set anew. Returns
--- the new version.
-SELECT holdfast.put_state_at_version($1, $2, $3::text::jsonb, $4, $5::text[], $6, NULL);
+-- Replace a state ($6), or merge keys into it and drop others; the window is kept or set anew, and $7
+-- versions are kept. Returns the new version.
+SELECT holdfast.put_state($1, $2, $3::text::jsonb, $4, $5::text[], $6, NULL, $7);
 
 -- name: write_at_version
 -- The same, if the state is at the expected version.
-SELECT holdfast.put_state_at_version($1, $2, $3::text::jsonb, $4, $5::text[], $6, $7);
+SELECT holdfast.put_state($1, $2, $3::text::jsonb, $4, $5::text[], $6, $8, $7);
+
+-- name: versions
+-- The versions of a state that are kept, before one ($3), the newest first.
+SELECT e.version, e.written_at FROM holdfast.earlier_states e
+WHERE e.tenant = $1 AND e.session_id = $2 AND NOT e.saved AND e.version < $3
+  AND EXISTS (
+      SELECT FROM holdfast.states s
+      WHERE s.tenant = $1 AND s.session_id = $2 AND (s.expires_at IS NULL OR s.expires_at > holdfast.now()))
+ORDER BY e.version DESC LIMIT $4;
+
+-- name: read_version
+-- A version of a state ($3), with the expiry of the state.
+SELECT coalesce(e.state, s.state::text) AS state, $3::bigint AS version, s.expires_at
+FROM holdfast.states s
+LEFT JOIN holdfast.earlier_states e
+    ON e.tenant = $1 AND e.session_id = $2 AND NOT e.saved AND e.version = $3
+WHERE s.tenant = $1 AND s.session_id = $2 AND (s.expires_at IS NULL OR s.expires_at > holdfast.now())
+  AND (e.version = $3 OR s.version = $3);
 
 -- name: clear
 -- Remove a state.
