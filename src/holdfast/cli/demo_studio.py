@@ -33,7 +33,7 @@ def fill_world(stage: Stage, progress: Callable[[str], None]) -> None:
     from holdfast.studio.demo_world import fill, is_filled  # noqa: PLC0415 - a separate extra
 
     async def work() -> None:
-        async with open_state(str(stage.state), settings=Settings()) as state:
+        async with open_state(str(stage.state), settings=Settings(state_versions=100)) as state:
             if not await is_filled(state):
                 await fill(state, progress=progress)
 

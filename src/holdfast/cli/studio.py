@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import webbrowser
 from contextlib import nullcontext
 from typing import Annotated
@@ -15,6 +16,7 @@ from holdfast.cli.options import Tenant
 from holdfast.cli.worker import run_until_signal
 from holdfast.values.errors import MissingExtraError
 from holdfast.wiring.front_door import open as open_state
+from holdfast.wiring.settings import Settings
 
 DEMO_FOLDER = "./.holdfast-demo"
 
@@ -62,7 +64,9 @@ def studio(
     start_logs(as_json=False)
 
     async def work() -> int:
-        opening = open_state(DEMO_FOLDER) if demo else open_shared(tenant)
+        opening = (
+            open_state(DEMO_FOLDER, settings=_demo_settings()) if demo else open_shared(tenant)
+        )
         async with opening as state:
             if demo and not await is_filled(state):
                 typer.echo(f"Filling {DEMO_FOLDER} with a small world …")
@@ -78,3 +82,8 @@ def studio(
                 return await run_until_signal(server)
 
     raise typer.Exit(asyncio.run(work()))
+
+
+def _demo_settings() -> Settings:
+    """Return settings that keep versions of working states, so that the slider shows them."""
+    return dataclasses.replace(Settings.from_environment(), state_versions=100)

@@ -18,6 +18,7 @@ from holdfast.values.tasks.records import ClaimedTask
 from holdfast.wiring.state import State
 
 CONVERSATION = "launch-week"
+TRAVEL = "dinner"
 PLANNER = "planner"
 _FIRST, _SECOND = "worker-7f2a", "worker-b91c"
 _LEASE_SECONDS = 1.0
@@ -242,6 +243,26 @@ async def _boards(state: State) -> None:
     await boards.update_status(work.id, asked.id, "abandoned", "prices are public")
 
 
+_STEPS: tuple[tuple[Callable[[], ChatMessage], dict[str, Any]], ...] = (
+    (
+        lambda: ChatMessage.user("Book me a table for **four** on Friday."),
+        {"step": "search", "guests": 4, "day": "Friday"},
+    ),
+    (
+        lambda: ChatMessage.assistant("Two places are free:\n\n- Lighthouse, 19:30\n- Quay, 20:00"),
+        {"step": "choose", "offers": ["Lighthouse 19:30", "Quay 20:00"]},
+    ),
+    (
+        lambda: ChatMessage.user("The Quay, and we are *five* now."),
+        {"step": "book", "guests": 5, "place": "Quay"},
+    ),
+    (
+        lambda: ChatMessage.assistant("Booked: `Quay`, Friday 20:00, five guests."),
+        {"step": "done", "booking": "Q-7741"},
+    ),
+)
+
+
 _SAID: tuple[tuple[int, str, str, str | dict[str, Any]], ...] = (
     (20, CONVERSATION, "user", "Which database should we move the sessions to before launch?"),
     (20, CONVERSATION, "assistant", "Postgres, with logical replication while we move."),
@@ -274,11 +295,20 @@ async def _memory(state: State) -> None:
     await state.short_term.set_state(
         CONVERSATION, {"step": "move the traffic", "lag_ms": 380, "window": "Tuesday 05:00"}
     )
+    await _travel(state, agent)
     facts = state.long_term
     old = await facts.save(agent, "The failover objective is 90 seconds.", topic="objectives")
     await facts.update(agent, old, "The failover objective is 60 seconds.")
     await facts.save(agent, "Mei writes the release notes.", topic="people", confidence=0.9)
     await facts.save(agent, "The nightly vacuum runs at 04:00.", topic="operations")
+
+
+async def _travel(state: State, agent: AgentId) -> None:
+    """A session that is written now, so that its slider shows the working state of each event."""
+    await state.episodes.start_session(agent, TRAVEL)
+    for said, patch in _STEPS:
+        await state.episodes.append([Event.of_message(agent, TRAVEL, said())])
+        await state.short_term.update_state(TRAVEL, patch)
 
 
 async def _graph(state: State) -> None:

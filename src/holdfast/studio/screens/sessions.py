@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from datetime import datetime
 from urllib.parse import quote, urlencode
 
 from starlette.requests import Request
@@ -10,8 +12,9 @@ from starlette.responses import RedirectResponse, Response
 from holdfast.studio.desk import Desk, back
 from holdfast.studio.screens.owner_view import seen_tasks
 from holdfast.studio.screens.screen import Screen
-from holdfast.studio.screens.session_log import WINDOW, read_part
-from holdfast.values.errors import InvalidInputError, NotFoundError
+from holdfast.studio.screens.session_log import WINDOW, LogPart, read_part
+from holdfast.studio.screens.session_state import read_state
+from holdfast.values.errors import InvalidInputError, NotFoundError, VersionConflictError
 from holdfast.values.identity import ALL_AGENTS
 
 SHOWN = 50
@@ -46,11 +49,11 @@ async def session(desk: Desk, request: Request) -> Response:
     state = desk.memory_state(request)
     known = await state.episodes.get_session(key)
     part = await read_part(state.episodes, key, _number(query.get("at", "")), query.get("type", ""))
-    snapshot = await state.short_term.snapshot(key)
+    then = await read_state(state.short_term, key, _moment(part))
     # The context of a task has the id of its session; a task alone makes no session record.
     tasks = await state.tasks.list(session_id=key, limit=20, first_message=True)
     shown = seen_tasks(desk.session(request), tasks.tasks)
-    if known is None and not part.last and not snapshot.version and not shown:
+    if known is None and not part.last and not then.snapshot.version and not shown:
         raise NotFoundError("session", key)
     return desk.page(
         request,
@@ -61,18 +64,29 @@ async def session(desk: Desk, request: Request) -> Response:
         full=part.last > WINDOW,
         types=sorted({event.type for event in part.events}),
         chosen=query.get("type", ""),
-        snapshot=snapshot,
+        then=then,
         tasks=shown,
     )
 
 
 async def fork(desk: Desk, request: Request) -> Response:
-    """Copy the log up to a number into a new session, and go there; sent twice, it is one fork."""
+    """Copy the log up to a number, and the state of then, into a new session, and go there.
+
+    Sent twice, it is one fork. A process that dies in between has copied the log; the form sent
+    again copies the state.
+    """
     key, form = request.path_params["id"], desk.form(request)
     into, at = form.get("into", "").strip(), _number(form.get("at", ""))
     if at is None:
         raise InvalidInputError("at", "must be the number of an event")
-    made = await desk.memory_state(request).episodes.fork(key, into, at=at)
+    state = desk.memory_state(request)
+    part = await read_part(state.episodes, key, at)
+    then = await read_state(state.short_term, key, _moment(part))
+    made = await state.episodes.fork(key, into, at=at)
+    if then.is_known and then.snapshot.state and not (await state.short_term.get_state(made.id)):
+        # Sent twice, or written to since: the state of the fork stays as it is.
+        with suppress(VersionConflictError):
+            await state.short_term.set_state(made.id, then.snapshot.state, expected_version=0)
     return RedirectResponse(_path(request, made.id), 303)
 
 
@@ -98,6 +112,15 @@ def _path(request: Request, session_id: str) -> str:
     owner = request.query_params.get("owner", "")
     path = f"/studio/sessions/{quote(session_id, safe='')}"
     return f"{path}?{urlencode({'owner': owner})}" if owner else path
+
+
+def _moment(part: LogPart) -> datetime | None:
+    """Return when the next event was recorded: what was written before that was there by then."""
+    if part.at >= part.last:
+        return None
+    later = [event.occurred_at for event in part.events if event.seq > part.at]
+    earlier = [event.occurred_at for event in part.events if event.seq <= part.at]
+    return later[0] if later else max(earlier, default=None)
 
 
 def _number(text: str) -> int | None:
