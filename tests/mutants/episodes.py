@@ -292,3 +292,16 @@ class ListsAgentsOfEveryOwner(InMemoryEpisodes):
 
     async def agents(self, page: IdPage) -> list[str]:
         return await super().agents(dataclasses.replace(page, other=""))
+
+
+@mutant("episodes", "test_deleted_events_are_never_recalled_nor_in_a_transcript")
+class DeletesFromTheLogAlone(InMemoryEpisodes):
+    """A deleted event stays in the index of words."""
+
+    async def delete_events(self, session: str, ids: list[str]) -> int:
+        record = self._log.sessions.get(session)
+        rows = [record.rows[one] for one in ids if one in record.rows] if record else []
+        for row in rows:
+            assert record is not None
+            del record.rows[row.id]
+        return len(rows)

@@ -17,6 +17,9 @@ from holdfast.values.events import Event, Session
 from holdfast.values.identity import ALL_AGENTS, Agent, AgentId, AnyAgent
 from holdfast.values.ids import new_id
 
+MAX_DELETED = 1000
+"""How many events one call may delete by their ids."""
+
 SessionOrder: TypeAlias = Literal["started_at", "last_active_at"]
 """What sessions are listed by."""
 
@@ -158,6 +161,11 @@ class EpisodicMemory(Events):
     - a fork into a session that is or was another is a conflict and nothing is written
     - a fork of an unknown session or beyond its end is refused
     - a fork belongs to the owner of its session
+    - delete_events removes the events with these ids and says how many were there
+    - deleted events are never recalled nor in a transcript
+    - sequence numbers are never reused after delete_events
+    - delete_events of another session or owner removes nothing
+    - delete_events of more than 1000 ids is refused
     - clear removes the whole log of the session, and nothing of another
     - clear narrows by agent, run and types
     - clear is idempotent and says how many
@@ -323,6 +331,21 @@ class EpisodicMemory(Events):
             await episodes.delete_session("s1")
         """
         return await self._storage.delete_session(self._scope.id("session_id", session_id))
+
+    async def delete_events(self, session_id: str, ids: list[str]) -> int:
+        """Delete events of a session by their ids. Returns how many were there.
+
+        Forks of the session that were made before keep theirs. ::
+
+            await episodes.delete_events("s1", [hit.event.id])
+        """
+        session = self._scope.id("session_id", session_id)
+        wanted = list(dict.fromkeys(check_ids("ids", ids)))
+        if len(wanted) > MAX_DELETED:
+            raise InvalidInputError(
+                "ids", f"has {len(wanted)} ids, and at most {MAX_DELETED} are allowed: in parts"
+            )
+        return await self._storage.delete_events(session, wanted) if wanted else 0
 
     async def clear(
         self,

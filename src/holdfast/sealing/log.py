@@ -273,6 +273,10 @@ class SealedEpisodes(EpisodeStorage):
         """Delete a session with its log."""
         return await self._inner.delete_session(session)
 
+    async def delete_events(self, session: str, ids: list[str]) -> int:
+        """Delete events by their ids."""
+        return await self._inner.delete_events(session, ids)
+
     async def clear(
         self, session: str, agent: str | None, run: str | None, types: list[str] | None
     ) -> int:

@@ -272,6 +272,13 @@ class EpisodeStorage(EventStorage, Protocol):
         """
 
     @abstractmethod
+    async def delete_events(self, session: str, ids: list[str]) -> int:
+        """Delete events of a session by their ids, and return how many were there.
+
+        Their positions are not used again. The ids differ.
+        """
+
+    @abstractmethod
     async def clear(
         self, session: str, agent: str | None, run: str | None, types: list[str] | None
     ) -> int:

@@ -133,6 +133,10 @@ class HybridEpisodes(EpisodeStorage):
         """Delete a session with its log."""
         return await self._log.edits.delete_session(session)
 
+    async def delete_events(self, session: str, ids: list[str]) -> int:
+        """Delete events by their ids."""
+        return await self._log.edits.delete_events(session, ids)
+
     async def clear(
         self, session: str, agent: str | None, run: str | None, types: list[str] | None
     ) -> int:

@@ -116,6 +116,18 @@ class LogEdits:
         self._back.unflushed.forget((session, one.entry.id) for one in mine)
         return removed is not None
 
+    async def delete_events(self, session: str, ids: Sequence[str]) -> int:
+        """Delete events by their ids. Returns how many were there.
+
+        ::
+
+            await edits.delete_events("s1", ["e1"])
+        """
+        async with self._unloaded(session) as gone:
+            removed = await self._durable.delete_events(session, ids)
+            gone.update(removed)
+        return len(removed)
+
     async def when_durable(self, session: str, work: Callable[[], Awaitable[T]]) -> T:
         """Do something in the durable log while all of a session is there, and only there.
 

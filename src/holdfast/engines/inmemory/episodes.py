@@ -146,6 +146,10 @@ class InMemoryEpisodes(EpisodeStorage):
         """Delete a session with its log."""
         return self._log.delete(session)
 
+    async def delete_events(self, session: str, ids: list[str]) -> int:
+        """Delete events by their ids."""
+        return len(self._log.delete_events(session, ids))
+
     async def clear(
         self, session: str, agent: str | None, run: str | None, types: list[str] | None
     ) -> int:

@@ -118,6 +118,15 @@ class SessionLog:
         self.remove(session, gone)
         return gone
 
+    def delete_events(self, session_id: str, ids: Collection[str]) -> list[Row]:
+        """Delete and return the rows with these ids; the session's counter stays."""
+        session = self.sessions.get(session_id)
+        if session is None:
+            return []
+        gone = [session.rows[one] for one in ids if one in session.rows]
+        self.remove(session, gone)
+        return gone
+
     def remove(self, session: SessionRecord, rows: Iterable[Row]) -> None:
         """Delete rows of a session from the log and from every index."""
         gone: dict[str, list[Row]] = {}

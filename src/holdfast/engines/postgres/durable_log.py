@@ -142,6 +142,12 @@ class PostgresDurableLog(DurableLog):
         rows = await self._engine.fetch(_SQL["delete_session"], self._tenant, session, safe=False)
         return {id_: (epoch, seq) for id_, epoch, seq in rows[:-1]} if rows else None
 
+    async def delete_events(self, session: str, ids: Sequence[str]) -> dict[str, tuple[int, int]]:
+        """Delete events by their ids."""
+        where = (self._tenant, session, list(ids))
+        rows = await self._engine.fetch(_SQL["delete_events"], *where, safe=False)
+        return {id_: (epoch, seq) for id_, epoch, seq in rows}
+
     async def count_messages(self, session: str, agent: str, *, besides: Sequence[str]) -> int:
         """Count the messages of an agent in a session, without those of some ids."""
         count: int = await self._engine.fetchval(

@@ -146,6 +146,11 @@ class PostgresEpisodes(EpisodeStorage):
         what = (self._tenant, session)
         return bool(await self._engine.fetch(_SQL["delete_session"], *what, safe=False))
 
+    async def delete_events(self, session: str, ids: list[str]) -> int:
+        """Delete events by their ids."""
+        where = (self._tenant, session, ids)
+        return len(await self._engine.fetch(_SQL["delete_events"], *where, safe=False))
+
     async def clear(
         self, session: str, agent: str | None, run: str | None, types: list[str] | None
     ) -> int:

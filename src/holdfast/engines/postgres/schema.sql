@@ -1179,6 +1179,7 @@ CREATE VIEW holdfast.task_records AS
 --   create_board(in_tenant text, in_id text, in_conversation_id text, in_agent_id text, in_agent_label text, in_parent_agent_id text, in_max_retries bigint, in_card_ids text[], in_titles text[]) RETURNS void
 --   delete_collection(the_tenant text, the_collection text) RETURNS bigint
 --   delete_entity(the_tenant text, the_id text) RETURNS boolean
+--   delete_events(the_tenant text, the_session text, the_ids text[]) RETURNS TABLE(id text, epoch integer, seq bigint)
 --   delete_fact(the_tenant text, the_namespace text, the_agent text, the_id text) RETURNS boolean
 --   delete_facts(the_tenant text, the_scope bigint, the_ids text[]) RETURNS bigint
 --   delete_push_config(in_tenant text, in_task_id text, in_owner text, in_id text) RETURNS boolean

@@ -269,6 +269,14 @@ class DurableLog(Protocol):
         """
 
     @abstractmethod
+    async def delete_events(self, session: str, ids: Sequence[str]) -> dict[str, tuple[int, int]]:
+        """Delete events as ``EpisodeStorage.delete_events`` does, past the hot log.
+
+        Returns the ids of those that were there, with their positions. Tombstones keep them from
+        being written again.
+        """
+
+    @abstractmethod
     async def count_messages(self, session: str, agent: str, *, besides: Sequence[str]) -> int:
         """Return how many messages an agent has in a session, without those of the given ids."""
 

@@ -155,6 +155,19 @@ class EpisodesMachine(EngineMachine):
         """A part of a session."""
         self.both(lambda log: log.clear(session, agent_id=agent, run_id=run, types=types))
 
+    @rule(session=SESSIONS, every=st.sampled_from([1, 2, 3]))
+    def delete_events(self, session: str, every: int) -> None:
+        """Some events of a session, one of which is another's or unknown."""
+
+        async def done(log: Any) -> int:
+            found = await log.recent(ALL_AGENTS, session_id=session, limit=None)
+            ids = [one.id for one in found][::every]
+            removed = await log.delete_events(session, [*ids, "no such event"])
+            assert await log.get(session, ids) == [], "a deleted event is still there"
+            return int(removed)
+
+        self.both(done)
+
     @rule(agent=AGENTS, session=SESSIONS)
     def pop(self, agent: AgentId, session: str) -> None:
         """The newest message of a transcript, which may be a question that somebody answered."""

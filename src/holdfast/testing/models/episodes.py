@@ -275,6 +275,12 @@ class NaiveEpisodes:
         self._rows[:] = [row for row in self._rows if row[1] not in gone or row[0] != self._tenant]
         return len(gone)
 
+    async def delete_events(self, session_id: str, ids: list[str]) -> int:
+        """Keep what does not have one of these ids."""
+        gone = self._mine(lambda one: one.session_id == session_id and one.id in ids)
+        self.drop(session_id, ids)
+        return len(gone)
+
     def drop(self, session_id: str, ids: list[str]) -> None:
         """Keep what does not have one of these ids."""
         gone = self._mine(lambda one: one.session_id == session_id and one.id in ids)

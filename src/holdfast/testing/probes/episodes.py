@@ -115,6 +115,16 @@ async def _session_metadata(store: Any, value: Any) -> Any:
     return (await store.get_session("s1")).metadata
 
 
+async def _delete_events(store: Any, value: Any) -> Any:
+    await store.delete_events(value, ["e1"])
+    return NO_ECHO
+
+
+async def _delete_events_ids(store: Any, value: Any) -> Any:
+    await store.delete_events("s1", [value])
+    return NO_ECHO
+
+
 async def _clear(store: Any, value: Any) -> Any:
     await store.clear(value)
     return NO_ECHO
@@ -246,6 +256,8 @@ PROBES = (
     Probe("recall.where, a bound", "json", _where_bound, judge=_no_bound),
     Probe("start_session.session_id", "id", _start, judge=_none_is_all),
     Probe("start_session.metadata", "object", _session_metadata),
+    Probe("delete_events.session_id", "id", _delete_events),
+    Probe("delete_events.ids", "id", _delete_events_ids),
     Probe("clear.session_id", "id", _clear),
     Probe("clear.run_id", "id", _clear_run, judge=_none_is_all),
 )

@@ -100,6 +100,10 @@ SELECT * FROM holdfast.clear_events_until($1, $2, $3, $4, $5, $6, $7);
 -- Delete a session with its log.
 SELECT * FROM holdfast.delete_session($1, $2);
 
+-- name: delete_events
+-- Delete events of a session by their ids.
+SELECT * FROM holdfast.delete_events($1, $2, $3);
+
 -- name: count_messages
 -- How many messages, besides those with the ids of $4.
 SELECT count(*)

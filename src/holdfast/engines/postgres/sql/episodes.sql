@@ -147,6 +147,10 @@ SELECT * FROM holdfast.fork_session($1, $2, $3, $4);
 -- Delete a session with its log.
 SELECT * FROM holdfast.delete_session($1, $2);
 
+-- name: delete_events
+-- Delete events of a session by their ids.
+SELECT * FROM holdfast.delete_events($1, $2, $3);
+
 -- name: purge_sessions
 -- Forget sessions that were deleted a week ago, of all tenants, a batch at a time; how many there were.
 WITH due AS MATERIALIZED (
