@@ -34,8 +34,8 @@ HOSTILE = (
 EMPTY = {
     "/studio": "Nobody waits for you",
     "/studio/tasks": "There is no task yet",
-    "/studio/boards": "No conversation has a board",
-    "/studio/boards/c1": "This conversation has no board",
+    "/studio/boards": "No session has a board",
+    "/studio/boards/c1": "This session has no board",
     "/studio/sessions": "No session",
     "/studio/recall": "Nothing asked yet",
     "/studio/recall?agent=planner&q=tides": "Nothing was found",

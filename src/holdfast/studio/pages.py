@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import unicodedata
 from datetime import UTC, datetime
 from functools import cache
@@ -13,8 +12,9 @@ from urllib.parse import quote
 
 import jinja2
 import msgspec
-from markupsafe import Markup
 
+from holdfast.studio.markdown import markdown
+from holdfast.studio.visible import visible
 from holdfast.values.as_json import jsonable
 from holdfast.values.formats import ago, short, span
 from holdfast.values.tasks.records import TaskRecord
@@ -31,20 +31,6 @@ LABELS = {
     "canceled": "Canceled",
     "rejected": "Rejected",
 }
-_HIDDEN = re.compile(
-    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
-)
-
-
-def visible(value: Any) -> Any:
-    r"""Return a text in which control and bidirectional characters show as their code.
-
-    >>> visible("a\u202eb")
-    'a[U+202E]b'
-    """
-    if not isinstance(value, str) or isinstance(value, Markup):
-        return value
-    return _HIDDEN.sub(lambda found: f"[U+{ord(found[0]):04X}]", value)
 
 
 def render(name: str, **values: Any) -> str:
@@ -78,6 +64,7 @@ def _environment() -> jinja2.Environment:
         day=lambda when: when.astimezone(UTC).strftime("%d %b %Y"),
         stamp=lambda when: when.astimezone(UTC).strftime("%d %b %Y %H:%M:%S UTC"),
         last_line=last_line,
+        md=markdown,
         options=options,
         bytes=size,
         line=lambda value: json_text(value, most=500),

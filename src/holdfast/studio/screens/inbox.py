@@ -20,7 +20,7 @@ SHOWN = 50
 async def inbox(desk: Desk, request: Request) -> Response:
     """Show what waits, the longest first."""
     page = await desk.state(request).tasks.list(
-        states=WAITING, order="oldest", limit=SHOWN, count=True
+        states=WAITING, order="oldest", limit=SHOWN, count=True, first_message=True
     )
     return desk.page(
         request,

@@ -11,6 +11,7 @@ from starlette.responses import Response
 from holdfast.studio.desk import Desk, back
 from holdfast.studio.pages import is_word
 from holdfast.studio.screens.screen import Screen
+from holdfast.studio.screens.session_log import delete_event
 from holdfast.values.errors import InvalidInputError
 from holdfast.values.event_text import event_text
 from holdfast.values.events import Event, Recalled
@@ -98,4 +99,11 @@ async def pin(desk: Desk, request: Request) -> Response:
     return back(form, "/studio/recall")
 
 
-SCREEN = Screen("/studio/recall", recall, {"pin": pin})
+async def forget(desk: Desk, request: Request) -> Response:
+    """Delete an event from its session's log, and so from every recall."""
+    form = desk.form(request)
+    await delete_event(desk.memory_state(request), form.get("session", ""), form.get("event", ""))
+    return back(form, "/studio/recall")
+
+
+SCREEN = Screen("/studio/recall", recall, {"pin": pin, "forget": forget})

@@ -7,8 +7,10 @@ from datetime import UTC, datetime
 
 from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.studio.pages import json_size
+from holdfast.values.errors import NotFoundError
 from holdfast.values.events import Event
 from holdfast.values.identity import ALL_AGENTS, AgentId
+from holdfast.wiring.state import State
 
 WINDOW = 100
 """How many events a page shows."""
@@ -85,6 +87,17 @@ async def _read_back(
         found = part + found
         size, end = size + sum(map(_size, part)), begin
     return found
+
+
+async def delete_event(state: State, session: str, event: str) -> None:
+    """Delete an event of a session. Raises ``NotFoundError`` if there is none.
+
+    ::
+
+        await delete_event(state, "s1", "e1")
+    """
+    if not await state.episodes.delete_events(session, [event]):
+        raise NotFoundError("event", event)
 
 
 def _within(events: list[Event]) -> tuple[list[Event], int]:

@@ -12,7 +12,7 @@ from starlette.responses import RedirectResponse, Response
 from holdfast.studio.desk import Desk, back
 from holdfast.studio.screens.owner_view import seen_tasks
 from holdfast.studio.screens.screen import Screen
-from holdfast.studio.screens.session_log import WINDOW, LogPart, read_part
+from holdfast.studio.screens.session_log import WINDOW, LogPart, delete_event, read_part
 from holdfast.studio.screens.session_state import read_state
 from holdfast.values.errors import InvalidInputError, NotFoundError, VersionConflictError
 from holdfast.values.identity import ALL_AGENTS
@@ -90,6 +90,13 @@ async def fork(desk: Desk, request: Request) -> Response:
     return RedirectResponse(_path(request, made.id), 303)
 
 
+async def forget(desk: Desk, request: Request) -> Response:
+    """Delete one event of the log."""
+    key, form = request.path_params["id"], desk.form(request)
+    await delete_event(desk.memory_state(request), key, form.get("event", ""))
+    return back(form, _path(request, key))
+
+
 async def end(desk: Desk, request: Request) -> Response:
     """End a session."""
     key = request.path_params["id"]
@@ -128,4 +135,8 @@ def _number(text: str) -> int | None:
 
 
 LIST = Screen("/studio/sessions", sessions)
-SCREEN = Screen("/studio/sessions/{id:path}", session, {"fork": fork, "end": end, "erase": erase})
+SCREEN = Screen(
+    "/studio/sessions/{id:path}",
+    session,
+    {"fork": fork, "end": end, "erase": erase, "forget": forget},
+)

@@ -90,12 +90,21 @@ setInterval(() => {
   if (!document.hidden && one("[data-live]")?.dataset.live === "~") renew();
 }, 2000);
 
+// Durations of what goes on tick, by this machine's clock; it may differ from the server's.
+const span = (s) => (s < 60 ? `${Math.floor(s)} s` : s < 3600 ? `${Math.floor(s / 60)} m ${Math.floor(s % 60)} s` : s < 86400 ? `${Math.floor(s / 3600)} h ${Math.floor((s % 3600) / 60)} m` : `${Math.floor(s / 86400)} d`);
+setInterval(() => {
+  if (document.hidden) return;
+  for (const each of all("[data-since]")) each.textContent = span(Math.max(0, (Date.now() - Date.parse(each.dataset.since)) / 1000));
+}, 1000);
+
 // ---- time travel ---------------------------------------------------------------------------
 let asked;
 function travel(seq) {
   const range = one("[data-scrub]");
   if (!range) return;
   range.value = Math.min(Math.max(seq, 1), Number(range.max));
+  const picture = one("hf-timeline");
+  if (picture) picture.dataset.at = range.value;
   const url = new URL(location);
   if (range.value === range.max) url.searchParams.delete("at");
   else url.searchParams.set("at", range.value);

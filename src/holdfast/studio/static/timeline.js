@@ -81,7 +81,10 @@ class Timeline extends HTMLElement {
     if (at < events.at(-1).seq) svg.append(el("rect", { x: px, y: 20, width: width - px, height: height - 20, class: "tl-future" }));
     svg.append(el("line", { x1: px, x2: px, y1: 18, y2: height, class: "tl-now" }), el("circle", { cx: px, cy: 20, r: 5, class: "tl-knob" }));
     const hit = el("rect", { x: left, y: 0, width: width - left, height, class: "tl-hit" });
-    hit.addEventListener("click", (event) => { const box = svg.getBoundingClientRect(), want = ((event.clientX - box.left) * width) / box.width; const near = events.reduce((m, e) => (Math.abs(x(e.t) - want) <= Math.abs(x(m.t) - want) ? e : m)); this.dispatchEvent(new CustomEvent("hf-travel", { bubbles: true, detail: near.seq })); });
+    // The playhead follows the pointer, and the slider below follows the playhead.
+    this.go = (event) => { const box = this.firstChild.getBoundingClientRect(), want = ((event.clientX - box.left) * width) / box.width; const near = events.reduce((m, e) => (Math.abs(x(e.t) - want) <= Math.abs(x(m.t) - want) ? e : m)); if (near.seq !== Number(this.dataset.at)) { this.dataset.at = near.seq; this.dispatchEvent(new CustomEvent("hf-travel", { bubbles: true, detail: near.seq })); } };
+    this.onpointerdown = (event) => { if (event.button === 0 && event.target.classList.contains("tl-hit")) { this.setPointerCapture(event.pointerId); this.go(event); } };
+    this.onpointermove = (event) => { if (this.hasPointerCapture(event.pointerId)) this.go(event); };
     svg.append(hit);
     this.replaceChildren(svg);
   }
