@@ -75,7 +75,7 @@ def import_(
     """
 
     async def work() -> ArchiveReport:
-        async with open_shared(tenant) as state:
+        async with open_shared(tenant, creates=True) as state:
             with _bar() as advance:
                 return await state.ops.archives.load(folder, rename=rename, progress=advance)
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from holdfast.cli.open_state import none_there, shared_settings
+from holdfast.cli.open_state import check_folder, none_there, shared_settings
 from holdfast.cli.options import Json
 from holdfast.spi.hybrid.durable_log import DeadLetter
 from holdfast.values.errors import NotFoundError
@@ -37,6 +37,7 @@ LetterId = Annotated[str, typer.Argument(metavar="ID", help="As `dead-letters li
 def _with_state(tenant: str, work: Callable[[State], Awaitable[T]]) -> T:
     async def run() -> T:
         settings = shared_settings()
+        check_folder(settings)
         async with open_state(settings=settings, tenant=tenant or None, background=False) as state:
             return await work(state)
 

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from holdfast.cli.open_state import check_folder, shared_settings
 from holdfast.values.errors import ConfigError
 from holdfast.wiring.doctor import examine, problems
 from holdfast.wiring.health import EngineHealth
@@ -53,6 +54,8 @@ def doctor(
     """
     if strict and (unknown := unknown_variables()):
         raise ConfigError("; ".join(unknown))
+
+    check_folder(shared_settings(alone=True))
 
     async def work() -> list[EngineHealth]:
         with nullcontext() if as_json else _out.status("looking"):

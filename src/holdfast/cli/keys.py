@@ -63,7 +63,7 @@ def create(
     """
 
     async def work() -> NewApiKey:
-        async with open_shared(tenant) as state:
+        async with open_shared(tenant, creates=True) as state:
             return await state.keys.create(
                 owner,
                 name=name,

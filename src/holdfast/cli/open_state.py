@@ -7,6 +7,9 @@ import dataclasses
 import logging
 import time
 from collections.abc import Callable
+from pathlib import Path
+
+import typer
 
 from holdfast.values.errors import ConfigError, UnavailableError
 from holdfast.wiring.engines import EMBEDDED, INMEMORY, engine_of_settings, where_of
@@ -38,15 +41,52 @@ def shared_settings(*, alone: bool = False) -> Settings:
     return chosen if spec else dataclasses.replace(chosen, storage_type=EMBEDDED.name)
 
 
-def open_shared(tenant: str | None = None, *, alone: bool = False) -> Opening:
+def open_shared(
+    tenant: str | None = None, *, alone: bool = False, creates: bool = False
+) -> Opening:
     """Open the configured state, for a tenant or for ``HOLDFAST_TENANT``.
 
-    ::
+    Raises ``ConfigError`` where embedded Postgres has no folder yet, unless the command
+    ``creates`` data: one that only reads leaves no folder behind. ::
 
         async with open_shared("acme") as state:
             await state.tasks.list(owner=ANY_OWNER)
     """
-    return open_state(settings=shared_settings(alone=alone), tenant=tenant or None)
+    settings = shared_settings(alone=alone)
+    if creates:
+        announce_creation(settings)
+    else:
+        check_folder(settings)
+    return open_state(settings=settings, tenant=tenant or None)
+
+
+def check_folder(settings: Settings) -> None:
+    """Raise ``ConfigError`` if the settings name an embedded Postgres whose folder is missing.
+
+    ::
+
+        check_folder(shared_settings())
+    """
+    if engine_of_settings(settings) is EMBEDDED and not _is_made(settings):
+        raise ConfigError(
+            f"there is no state in {settings.directory!r} yet: `holdfast serve`, `holdfast worker` "
+            "or `holdfast demo` makes one. To look elsewhere, set HOLDFAST_DIR or DATABASE_URL"
+        )
+
+
+def announce_creation(settings: Settings) -> None:
+    """Print a line if opening is going to make an embedded Postgres, which takes seconds.
+
+    ::
+
+        announce_creation(shared_settings())
+    """
+    if engine_of_settings(settings) is EMBEDDED and not _is_made(settings):
+        typer.echo(f"Making a Postgres in {settings.directory} (a few seconds, once) …", err=True)
+
+
+def _is_made(settings: Settings) -> bool:
+    return (Path(settings.directory).expanduser() / "data" / "PG_VERSION").exists()
 
 
 def none_there(what: str, tenant: str = "", *, filtered: bool = False) -> str:

@@ -83,7 +83,7 @@ def create(
             owner=owner,
         )
 
-    _act(tenant, put, as_json=as_json)
+    _act(tenant, put, as_json=as_json, creates=True)
 
 
 @app.command("list")
@@ -183,10 +183,14 @@ def delete(id: Id, *, owner: Whose = "", tenant: Tenant = "", as_json: Json = Fa
 
 
 def _act(
-    tenant: str, act: Callable[[ScheduleStore], Awaitable[ScheduleRecord]], *, as_json: bool
+    tenant: str,
+    act: Callable[[ScheduleStore], Awaitable[ScheduleRecord]],
+    *,
+    as_json: bool,
+    creates: bool = False,
 ) -> None:
     async def work() -> ScheduleRecord:
-        async with open_shared(tenant) as state:
+        async with open_shared(tenant, creates=creates) as state:
             return await act(state.schedules)
 
     found = asyncio.run(work())

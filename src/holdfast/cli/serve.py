@@ -171,7 +171,7 @@ def serve(
     start_logs(as_json=log_json)
 
     async def work() -> int:
-        async with open_shared(alone=alone) as state:
+        async with open_shared(alone=alone, creates=True) as state:
             if set(state.engines.values()) == {"inmemory"}:
                 _log.warning("state is in memory, for development: it ends with this process")
             closing, limits, shares = asyncio.Event(), KeyLimits(options), LoopShares()

@@ -65,7 +65,9 @@ def studio(
 
     async def work() -> int:
         opening = (
-            open_state(DEMO_FOLDER, settings=_demo_settings()) if demo else open_shared(tenant)
+            open_state(DEMO_FOLDER, settings=_demo_settings())
+            if demo
+            else open_shared(tenant, creates=True)
         )
         async with opening as state:
             if demo and not await is_filled(state):

@@ -208,7 +208,7 @@ def submit(
             )
         return task
 
-    act(tenant, queued, as_json=as_json, more="follow it: holdfast tasks watch {id}")
+    act(tenant, queued, as_json=as_json, more="follow it: holdfast tasks watch {id}", creates=True)
 
 
 async def _is_worked_for(ledger: TaskLedger, agent: str) -> bool:

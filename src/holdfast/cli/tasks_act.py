@@ -43,11 +43,12 @@ def act(
     as_json: bool,
     more: str = "",
     describe: Callable[[TaskRecord], str] | None = None,
+    creates: bool = False,
 ) -> None:
     """Act on the ledger of a tenant, and print the task that comes of it."""
 
     async def work() -> TaskRecord:
-        async with open_shared(tenant) as state:
+        async with open_shared(tenant, creates=creates) as state:
             return await do(state.tasks)
 
     task = asyncio.run(work())

@@ -86,7 +86,7 @@ def worker(
     start_logs(as_json=log_json, level=logging.WARNING if watched else logging.INFO)
 
     async def work() -> int:
-        async with open_shared() as state:
+        async with open_shared(creates=True) as state:
             with ExitStack() as stack:
                 screen = WorkerScreen(found.name, concurrency)
 
