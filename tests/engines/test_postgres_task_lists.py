@@ -34,9 +34,9 @@ async def test_lists_of_many_tasks_read_no_more_than_a_page() -> None:
         async with as_keeper(engine) as connection:
             await connection.execute("ANALYZE")
         for sql, arguments, index in (
-            (_SQL["list"], _listed(None), "tasks_by_update"),
+            (_SQL["list"], _listed(None), "tasks_listed"),
             (_SQL["list"], _listed(["failed", "canceled"]), "tasks_by_rare_state"),
-            (_OPERATIONS["versions"], ("acme", None, 100), "tasks_by_update"),
+            (_OPERATIONS["versions"], ("acme", None, 100), "tasks_listed"),
         ):
             rows = await engine.fetch(f"EXPLAIN {sql}", *arguments, safe=True)
             plan = "\n".join(row[0] for row in rows)

@@ -773,7 +773,7 @@ CREATE TABLE holdfast.task_contexts (
     PRIMARY KEY (tenant, owner, id)
 );
 
-CREATE INDEX task_contexts_by_owner ON holdfast.task_contexts USING btree (owner, tenant, created_at, id);
+CREATE INDEX task_contexts_listed ON holdfast.task_contexts USING btree (tenant, owner, created_at, id) WHERE (created_at > '-infinity'::timestamp with time zone);
 
 CREATE TABLE holdfast.task_edges (
     from_state text COLLATE "C",
@@ -921,11 +921,11 @@ CREATE TABLE holdfast.tasks (
 
 CREATE UNIQUE INDEX tasks_at_work ON holdfast.tasks USING btree (tenant, context_key, lane) WHERE (state = 'working'::text);
 CREATE UNIQUE INDEX tasks_by_key ON holdfast.tasks USING btree (tenant, submit_key, owner) WHERE (submit_key <> ''::text);
-CREATE INDEX tasks_by_owner ON holdfast.tasks USING btree (owner, tenant, updated_at, id);
 CREATE INDEX tasks_by_parent ON holdfast.tasks USING btree (parent_id, tenant, id) WHERE (parent_id <> ''::text);
 CREATE INDEX tasks_by_priority ON holdfast.tasks USING btree (tenant, priority, due_at, id) WHERE ((state = 'submitted'::text) AND (priority > 0));
 CREATE INDEX tasks_by_rare_state ON holdfast.tasks USING btree (tenant, state, updated_at, id) WHERE (state = ANY (ARRAY['input-required'::text, 'auth-required'::text, 'paused'::text, 'failed'::text, 'canceled'::text, 'rejected'::text]));
-CREATE INDEX tasks_by_update ON holdfast.tasks USING btree (tenant, updated_at, id);
+CREATE INDEX tasks_listed ON holdfast.tasks USING btree (tenant, updated_at, id) WHERE (updated_at > '-infinity'::timestamp with time zone);
+CREATE INDEX tasks_listed_by_owner ON holdfast.tasks USING btree (tenant, owner, updated_at, id) WHERE ((owner <> ''::text) AND (updated_at > '-infinity'::timestamp with time zone));
 CREATE INDEX tasks_of_context ON holdfast.tasks USING btree (context_key);
 CREATE INDEX tasks_queue ON holdfast.tasks USING btree (tenant, due_at, id) WHERE (state = 'submitted'::text);
 CREATE INDEX tasks_queue_of_context ON holdfast.tasks USING btree (context_key, due_at, id) WHERE (state = 'submitted'::text);
@@ -1252,6 +1252,7 @@ CREATE VIEW holdfast.task_records AS
 --   lock_task(in_tenant text, in_id text, in_owner text) RETURNS holdfast.tasks
 --   mark_delivered(in_tenant text, in_task_id text, in_config_id text, in_seq bigint) RETURNS boolean
 --   mark_failed(in_tenant text, in_task_id text, in_config_id text, in_seq bigint, in_attempts bigint, in_error text, in_max_attempts bigint, in_delay_seconds double precision) RETURNS boolean
+--   matching_tasks(in_tenant text, in_owner text, in_context_id text, in_agent text, in_after timestamp with time zone, in_states text[], in_before timestamp with time zone, in_prefix text, in_worker text, in_text text) RETURNS SETOF holdfast.tasks
 --   merge_block_slice(the_tenant text, the_agent text, the_slice integer, the_slices integer) RETURNS bigint
 --   merge_blocks(the_tenant text, the_agent text) RETURNS bigint
 --   move_session(the_tenant text, old_prefix text, the_session text, new_prefix text, the_name text) RETURNS text
@@ -1267,6 +1268,7 @@ CREATE VIEW holdfast.task_records AS
 --   numbers_reached(the_tenant text, start bigint, depth bigint, the_types text[], along boolean, against boolean, most bigint) RETURNS bigint[]
 --   open_item_namespace(in_tenant text, in_owner text, in_path text[], in_make boolean) RETURNS bigint
 --   open_thread(in_tenant text, in_id text, in_ttl_seconds double precision, in_alone boolean) RETURNS bigint
+--   operable_tasks(in_tenant text, in_owner text, in_context_id text, in_agent text, in_after timestamp with time zone, in_states text[], in_before timestamp with time zone, in_prefix text, in_worker text, in_text text, in_what text) RETURNS SETOF holdfast.tasks
 --   own_push_config() RETURNS trigger
 --   owner_of(the_id text) RETURNS text
 --   owner_prefix(the_owner text) RETURNS text

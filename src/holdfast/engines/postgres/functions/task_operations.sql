@@ -1,4 +1,4 @@
--- version: 1
+-- version: 2
 -- What operators ask of many tasks.
 
 -- The tenant, for a call whose events are to be stored with the name of who did it: the column has
@@ -37,6 +37,53 @@ AS $$
             ORDER BY e.seq LIMIT 1
         ) m
     ), false)
+$$;
+
+-- The tasks that a filter lists; what is null filters nothing. The planner puts it into the statement that
+-- calls it. The condition on all tasks' time is that of the indexes of lists, which no look-up takes.
+CREATE OR REPLACE FUNCTION holdfast.matching_tasks(
+    in_tenant text, in_owner text, in_context_id text, in_agent text, in_after timestamptz,
+    in_states text[], in_before timestamptz, in_prefix text, in_worker text, in_text text
+) RETURNS SETOF holdfast.tasks
+LANGUAGE sql STABLE
+AS $$
+    SELECT t.* FROM holdfast.tasks t
+    WHERE t.tenant = in_tenant AND t.updated_at > '-infinity'
+        AND (in_owner IS NULL OR t.owner = in_owner)
+        AND (in_context_id IS NULL OR t.context_key = ANY (ARRAY(
+            SELECT c.key FROM holdfast.task_contexts c
+            WHERE c.tenant = in_tenant AND c.id = in_context_id
+                AND (in_owner IS NULL OR c.owner = in_owner))))
+        AND (in_agent IS NULL OR t.agent = in_agent)
+        AND (in_after IS NULL OR t.updated_at >= in_after)
+        AND (in_states IS NULL OR t.state = ANY (in_states))
+        AND (in_before IS NULL OR t.updated_at < in_before)
+        AND (in_prefix IS NULL OR starts_with(t.id, in_prefix))
+        AND (in_worker IS NULL OR t.worker = in_worker)
+        AND (in_text IS NULL OR holdfast.task_says(t.tenant, t.id, in_text))
+$$;
+
+-- Those of them that an operation can be done to.
+CREATE OR REPLACE FUNCTION holdfast.operable_tasks(
+    in_tenant text, in_owner text, in_context_id text, in_agent text, in_after timestamptz,
+    in_states text[], in_before timestamptz, in_prefix text, in_worker text, in_text text,
+    in_what text
+) RETURNS SETOF holdfast.tasks
+LANGUAGE sql STABLE
+AS $$
+    SELECT t.* FROM holdfast.matching_tasks(
+        in_tenant, in_owner, in_context_id, in_agent, in_after, in_states, in_before, in_prefix,
+        in_worker, in_text) t
+    WHERE CASE in_what
+        WHEN 'cancel' THEN t.state NOT IN ('completed', 'failed', 'canceled', 'rejected')
+        WHEN 'pause' THEN t.state NOT IN ('completed', 'failed', 'canceled', 'rejected')
+            AND NOT t.adopted
+        ELSE t.state IN ('completed', 'failed', 'canceled', 'rejected') AND NOT t.adopted
+            AND NOT EXISTS (
+                SELECT FROM holdfast.tasks n
+                WHERE n.tenant = in_tenant AND n.submit_key <> ''
+                    AND n.owner = t.owner AND n.submit_key = 'holdfast.retry/' || t.id)
+        END
 $$;
 
 -- Carries out a request to tasks, the lowest id first, so that two of these never wait for each other.

@@ -1,4 +1,4 @@
--- version: 1
+-- version: 2
 -- How tasks come into the queue.
 
 -- Queues a task with its first message, in one go; the same submit key, or the same id after an
@@ -235,8 +235,12 @@ BEGIN
             in_message_digests[place], '{}', '{}', '{}', '{}', in_priorities[place],
             in_limit_keys[place], v_now) r);
     END LOOP;
+    -- One look-up for each: the planner, who knows nothing of the tenant, would rather read all of it.
     RETURN QUERY SELECT r.* FROM unnest(queued) WITH ORDINALITY AS q (id, place)
-    JOIN holdfast.linked_task_records r ON r.tenant = in_tenant AND r.id = q.id
+    CROSS JOIN LATERAL (
+        SELECT l.* FROM holdfast.linked_task_records l
+        WHERE l.tenant = in_tenant AND l.id = q.id OFFSET 0
+    ) r
     ORDER BY q.place;
 END
 $$;

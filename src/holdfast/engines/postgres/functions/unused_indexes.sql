@@ -10,3 +10,6 @@ DROP INDEX IF EXISTS holdfast.task_messages_by_id;
 DROP INDEX IF EXISTS holdfast.relationships_leaving;
 DROP INDEX IF EXISTS holdfast.relationships_reaching;
 DROP INDEX IF EXISTS holdfast.entities_by_number;
+DROP INDEX IF EXISTS holdfast.tasks_by_owner;
+DROP INDEX IF EXISTS holdfast.tasks_by_update;
+DROP INDEX IF EXISTS holdfast.task_contexts_by_owner;

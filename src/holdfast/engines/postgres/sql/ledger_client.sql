@@ -36,19 +36,8 @@ WHERE t.tenant = $1 AND t.id = $2 AND ($3::text IS NULL OR t.owner = $3);
 -- A page of tasks, the last changed first, after a cursor ($11, $12); with how many match in all, if
 -- wanted ($16), in at least one row, and with the first message of each, if wanted ($17).
 WITH matching AS NOT MATERIALIZED (
-    SELECT t.id, t.updated_at FROM holdfast.tasks t
-    WHERE t.tenant = $1
-        AND ($2::text IS NULL OR t.owner = $2)
-        AND ($3::text IS NULL OR t.context_key = ANY (ARRAY(
-            SELECT c.key FROM holdfast.task_contexts c
-            WHERE c.tenant = $1 AND c.id = $3 AND ($2::text IS NULL OR c.owner = $2))))
-        AND ($4::text IS NULL OR t.agent = $4)
-        AND ($5::timestamptz IS NULL OR t.updated_at >= $5)
-        AND ($6::text[] IS NULL OR t.state = ANY ($6))
-        AND ($7::timestamptz IS NULL OR t.updated_at < $7)
-        AND ($8::text IS NULL OR starts_with(t.id, $8))
-        AND ($9::text IS NULL OR t.worker = $9)
-        AND ($10::text IS NULL OR holdfast.task_says(t.tenant, t.id, $10))
+    SELECT t.id, t.updated_at FROM holdfast.matching_tasks(
+        $1, $2, $3, $4, $5, $6, $7, $8, $9, $10) t
 ), page AS MATERIALIZED (
     SELECT c.id, c.updated_at FROM matching c
     WHERE $11::timestamptz IS NULL OR (c.updated_at, c.id) < ($11, $12::text)
@@ -73,19 +62,8 @@ ORDER BY r.updated_at DESC, r.id DESC;
 -- name: list_within
 -- The same within so many bytes ($18), but at least one task; and whether there are more.
 WITH matching AS NOT MATERIALIZED (
-    SELECT t.id, t.updated_at FROM holdfast.tasks t
-    WHERE t.tenant = $1
-        AND ($2::text IS NULL OR t.owner = $2)
-        AND ($3::text IS NULL OR t.context_key = ANY (ARRAY(
-            SELECT c.key FROM holdfast.task_contexts c
-            WHERE c.tenant = $1 AND c.id = $3 AND ($2::text IS NULL OR c.owner = $2))))
-        AND ($4::text IS NULL OR t.agent = $4)
-        AND ($5::timestamptz IS NULL OR t.updated_at >= $5)
-        AND ($6::text[] IS NULL OR t.state = ANY ($6))
-        AND ($7::timestamptz IS NULL OR t.updated_at < $7)
-        AND ($8::text IS NULL OR starts_with(t.id, $8))
-        AND ($9::text IS NULL OR t.worker = $9)
-        AND ($10::text IS NULL OR holdfast.task_says(t.tenant, t.id, $10))
+    SELECT t.id, t.updated_at FROM holdfast.matching_tasks(
+        $1, $2, $3, $4, $5, $6, $7, $8, $9, $10) t
 ), page AS MATERIALIZED (
     SELECT c.id, c.updated_at FROM matching c
     WHERE $11::timestamptz IS NULL OR (c.updated_at, c.id) < ($11, $12::text)
@@ -132,19 +110,8 @@ ORDER BY r.updated_at DESC, r.id DESC;
 -- name: list_oldest
 -- The same with the oldest first; without a limit of bytes ($18), if that is null.
 WITH matching AS NOT MATERIALIZED (
-    SELECT t.id, t.updated_at FROM holdfast.tasks t
-    WHERE t.tenant = $1
-        AND ($2::text IS NULL OR t.owner = $2)
-        AND ($3::text IS NULL OR t.context_key = ANY (ARRAY(
-            SELECT c.key FROM holdfast.task_contexts c
-            WHERE c.tenant = $1 AND c.id = $3 AND ($2::text IS NULL OR c.owner = $2))))
-        AND ($4::text IS NULL OR t.agent = $4)
-        AND ($5::timestamptz IS NULL OR t.updated_at >= $5)
-        AND ($6::text[] IS NULL OR t.state = ANY ($6))
-        AND ($7::timestamptz IS NULL OR t.updated_at < $7)
-        AND ($8::text IS NULL OR starts_with(t.id, $8))
-        AND ($9::text IS NULL OR t.worker = $9)
-        AND ($10::text IS NULL OR holdfast.task_says(t.tenant, t.id, $10))
+    SELECT t.id, t.updated_at FROM holdfast.matching_tasks(
+        $1, $2, $3, $4, $5, $6, $7, $8, $9, $10) t
 ), page AS MATERIALIZED (
     SELECT c.id, c.updated_at FROM matching c
     WHERE $11::timestamptz IS NULL OR (c.updated_at, c.id) > ($11, $12::text)

@@ -5,7 +5,7 @@ SELECT c.id, c.owner, c.created_at, (
     WHERE t.tenant = $1 AND t.context_key = c.key
 ) AS tasks
 FROM holdfast.task_contexts c
-WHERE c.tenant = $1
+WHERE c.tenant = $1 AND c.created_at > '-infinity'
     AND ($2::text IS NULL OR c.owner = $2)
     AND ($3::timestamptz IS NULL OR (c.created_at, c.id, c.owner) < ($3, $4::text, $5::text))
 ORDER BY c.created_at DESC, c.id DESC, c.owner DESC LIMIT $6;
