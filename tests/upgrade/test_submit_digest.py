@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from holdfast.spi.tasks.draft import Draft
-from holdfast.spi.tasks.records import StoredMessage
+from holdfast.spi.tasks.stored import StoredMessage
 from holdfast.values.identity import AgentId
 
 # Computed by the version that called the session of a task ``context_id``.

@@ -14,6 +14,7 @@ import holdfast
 from holdfast import ChatMessage, Entity, Relationship
 from holdfast.errors import InvalidInputError, NotSupportedError
 from holdfast.memory import SlidingWindow
+from holdfast.queues import NewTask
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 SAID = [ChatMessage.user("one"), ChatMessage.user("two"), ChatMessage.user("three")]
@@ -194,6 +195,6 @@ async def test_the_session_of_a_task_has_its_old_name_too() -> None:
             assert task.context_id == "c1"
         with pytest.warns(DeprecationWarning, match="session_id"):
             assert (await tasks.list(context_id="c1")).tasks[0].id == task.id
+        new_task: Any = NewTask
         with pytest.warns(DeprecationWarning, match=r"use NewTask\(session_id=…\)$"):
-            given: Any = holdfast.queues.NewTask
-            assert given("a", SAID[0], context_id="c2").session_id == "c2"
+            assert new_task("a", SAID[0], context_id="c2").session_id == "c2"
