@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from holdfast.engines.postgres import migrate
+from holdfast.engines.postgres.archive_rows import SAVED
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.queries import load
 from holdfast.spi.archive.kinds import BY_NAME
@@ -250,7 +251,7 @@ async def test_every_named_statement_is_used_and_none_is_missing() -> None:
     for text in source.values():
         used |= set(re.findall(r"load\(\"(\w+)\"\)\[\"(\w+)\"\]", text))
     # Those that dump and load a kind of records are found by its name.
-    kinds = [*BY_NAME, "saved_states"]
+    kinds = [*BY_NAME, *SAVED.values()]
     used |= {(file, kind) for file in ("archive_dump", "archive_load") for kind in kinds}
     # Those that find the records of a store are found by the store.
     used |= {("erasure", store) for store in STORES}

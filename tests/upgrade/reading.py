@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any
 
-from holdfast import AgentId, State
+from holdfast import AgentId, State, TaskRecord
 
 PLAIN = ("acme", "zenith")
 """The tenants on Postgres alone."""
@@ -26,7 +26,11 @@ def plain(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {one.name: plain(getattr(value, one.name)) for one in dataclasses.fields(value)}
+        fields = {one.name: plain(getattr(value, one.name)) for one in dataclasses.fields(value)}
+        if isinstance(value, TaskRecord):
+            # The version that recorded called it so.
+            fields.setdefault("context_id", fields.get("session_id"))
+        return fields
     if isinstance(value, dict):
         return {str(key): plain(one) for key, one in value.items()}
     if isinstance(value, list | tuple):

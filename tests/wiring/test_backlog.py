@@ -91,7 +91,7 @@ async def test_it_reads_indexes_of_open_tasks_and_none_that_have_ended() -> None
         engine = await Postgres.open(url)
         async with as_keeper(engine) as connection:
             await connection.execute(
-                "INSERT INTO holdfast.tasks (tenant, id, owner, session_id, context_key, agent, "
+                "INSERT INTO holdfast.tasks (tenant, id, owner, context_id, context_key, agent, "
                 "metadata, max_attempts, submit_key, submit_digest, retry_of, created_at, state, "
                 "updated_at, version, transitions, due_at, copied) "
                 "SELECT 't' || n % 20, n::text, '', n::text, n, 'writer', '{}', 5, '', '', '', "

@@ -40,7 +40,15 @@ CLAIM_BEFORE = (
     "FROM holdfast.claim_tasks($1, $2, $3::text[], $4, $5, $6, $7) "
     "WHERE $8::jsonb IS NULL AND coalesce($9::text, $10::text, '') IS NOT NULL"
 )
-VERSION_BEFORE = ("holdfast.next_state_version(s.version)", "nextval('holdfast.state_versions')")
+WRITE_BEFORE = """
+INSERT INTO holdfast.states AS s (tenant, session_id, state, ttl_seconds, written_at)
+SELECT $1, $2, $3::text::jsonb, $4::double precision, holdfast.now()
+WHERE coalesce($7::int, 0) = 0
+ON CONFLICT (tenant, session_id) DO UPDATE SET
+    state = CASE WHEN $6 THEN excluded.state ELSE (s.state - $5::text[]) || excluded.state END,
+    version = nextval('holdfast.state_versions'), written_at = excluded.written_at
+RETURNING s.version
+"""
 SURVEY_BEFORE = (
     "SELECT 'due', tenant, NULL::float8 FROM holdfast.tasks WHERE state = 'submitted' "
     "AND due_at <= holdfast.now() AND tenant = ANY ($2::text[]) LIMIT $1"
@@ -114,8 +122,7 @@ async def _before_owners(
             old.setattr(lease, "_SQL", {**lease._SQL, **changed})
             old.setattr(progress, "_SQL", {**progress._SQL, "record_step": STEP_BEFORE})
             old.setattr(work, "_SQL", {**work._SQL, "survey": SURVEY_BEFORE})
-            put = short_term._SQL["write"].replace(*VERSION_BEFORE)
-            old.setattr(short_term, "_SQL", {**short_term._SQL, "write": put})
+            old.setattr(short_term, "_SQL", {**short_term._SQL, "write": WRITE_BEFORE})
         old.setattr(State, "for_owner", lambda self, _owner, **_how: self)
         old.setattr(front_door, "move_sessions", _nothing)
         async with holdfast.open(url, **how) as state:
