@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from holdfast.engines.postgres.queries import load
@@ -22,7 +23,7 @@ from holdfast.spi.tasks.clients import (
     TaskQuery,
 )
 from holdfast.spi.tasks.draft import Draft
-from holdfast.spi.tasks.records import Extent, TaskKey, TaskSnapshot
+from holdfast.spi.tasks.records import Extent, StoredTask, TaskKey, TaskSnapshot
 from holdfast.spi.tasks.stored import StoredMessage
 from holdfast.values.codec import encode_json
 
@@ -36,6 +37,15 @@ class PostgresClients(LedgerView, ClientStorage):
 
     async def submit(self, draft: Draft) -> TaskSnapshot:
         """Store a task as submitted, or return the one with the same key."""
+        if _is_plain(draft):
+            made = await self._engine.fetchval(
+                _SUBMIT["submit_new"],
+                *(self._tenant, draft.id, draft.owner, *_plain_columns(draft)),
+                safe=True,
+            )
+            if made is not None:
+                self._engine.singleton(Doorbell).ring()
+                return _submitted(draft, made)
         row = await self._engine.fetchrow(
             _SUBMIT["submit"],
             *(self._tenant, draft.id, draft.owner, draft.session_id, draft.new_session_id),
@@ -54,6 +64,16 @@ class PostgresClients(LedgerView, ClientStorage):
 
     async def submit_many(self, drafts: Sequence[Draft]) -> list[TaskSnapshot]:
         """Store tasks as submitted, all or none."""
+        if all(map(_is_plain, drafts)):
+            plain = zip(*((draft.id, *_plain_columns(draft)) for draft in drafts), strict=True)
+            made = await self._engine.fetchval(
+                *(_SUBMIT["submit_many_new"], self._tenant, drafts[0].owner),
+                *map(list, plain),
+                safe=True,
+            )
+            if made is not None:
+                self._engine.singleton(Doorbell).ring()
+                return [_submitted(draft, made) for draft in drafts]
         columns = zip(*(_columns(draft) for draft in drafts), strict=True)
         ids, owner = [one.id for one in drafts], drafts[0].owner
         rows = await self._engine.fetch(
@@ -135,6 +155,33 @@ class PostgresClients(LedgerView, ClientStorage):
             _REQUESTS[what], self._tenant, *key, encode_json(note), by, safe=what == "cancel"
         )
         return self._requested(row)
+
+
+def _is_plain(draft: Draft) -> bool:
+    """Return whether a task is due at once, in a new context, and no other has to be looked up."""
+    looked_up = draft.context_id or draft.submit_key or draft.retry_of
+    return not (looked_up or draft.push or draft.by) and draft.run_after is None
+
+
+def _plain_columns(draft: Draft) -> tuple[Any, ...]:
+    """Return what ``submit_new`` takes of such a draft, apart from its id and owner."""
+    return (
+        *(draft.new_context_id, str(draft.agent), draft.metadata, draft.max_attempts),
+        *(draft.priority, draft.key, *message_columns(draft.message)),
+    )
+
+
+def _submitted(draft: Draft, at: datetime) -> TaskSnapshot:
+    """Return such a task as it was stored."""
+    return TaskSnapshot(
+        StoredTask(
+            *(draft.id, draft.new_context_id, draft.owner, draft.agent, draft.metadata),
+            *(draft.max_attempts, "", "", at, at),
+            version=2,
+            priority=draft.priority,
+            key=draft.key,
+        )
+    )
 
 
 def _columns(draft: Draft) -> tuple[Any, ...]:
