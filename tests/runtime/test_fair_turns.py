@@ -13,6 +13,8 @@ from holdfast.runtime.rounds import Rounds
 from holdfast.values.ids import new_ref
 from holdfast.values.tasks.limits import Limit
 from holdfast.values.tasks.new_task import NewTask
+from tests.engines.postgres_database import connected
+from tests.wiring.kept_states import fresh_state
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -57,6 +59,49 @@ async def test_a_tenant_with_many_tasks_delays_the_first_of_another_by_one_round
     # All of the others in the next round, and what they leave is for the one with more.
     assert sorted(second.taken) == sorted([*others, *[greedy] * 7])
     assert second.claims == 4
+
+
+_LOAD = """
+WITH made AS (
+    INSERT INTO holdfast.task_contexts (tenant, owner, id, created_at)
+    SELECT $1, '', 'c' || n, now() FROM generate_series(1, $2) n RETURNING key, id
+), tasks AS (
+    INSERT INTO holdfast.tasks (
+        tenant, id, owner, context_id, context_key, agent, metadata, max_attempts, submit_key,
+        submit_digest, retry_of, created_at, state, updated_at, version, transitions, due_at)
+    SELECT $1, 't' || m.id, '', m.id, m.key, 'writer', '{}', 5, '',
+           '', '', now(), 'submitted', now(), 2, 1, now() FROM made m
+)
+INSERT INTO holdfast.task_events (tenant, task_id, seq, kind, at, actor, fence, number, to_state,
+    worker, attempt, note, message_id, written_at, context_key, stored, digest, body)
+SELECT $1, 't' || m.id, e.seq, e.kind, now(), 'client', 0, 1, 'submitted', '', 0, '""', m.id, now(),
+       m.key, n.stored, '', '{"v":1,"role":"user","content":[]}'
+FROM made m, (VALUES (1, 'transition'), (2, 'message')) e (seq, kind),
+     LATERAL (SELECT nextval('holdfast.task_messages_stored') AS stored OFFSET 0) n
+"""
+
+
+async def test_a_hundred_thousand_waiting_tasks_of_one_tenant_delay_another_by_one_round(
+    database: str,
+) -> None:
+    async with fresh_state(database) as state:
+        greedy, other, third = tenants = sorted(new_ref() for _ in range(3))
+        async with connected(database) as connection:
+            await connection.execute(_LOAD, greedy, 100_000)
+        rounds = Rounds(state, tenants, max_age_seconds=0)
+        for late in (other, third):
+            full = _Slots(state, 4)
+            await rounds.share(await rounds.tenants("due", fresh=True), full.free, full.claim)
+            assert full.taken == [greedy] * 4
+            await _fill(state, late, 1)
+            # The next round has the other tenant's task, by one claim of each tenant.
+            following = _Slots(state, 2)
+            due = await rounds.tenants("due", fresh=True)
+            await rounds.share(due, following.free, following.claim)
+            assert sorted(following.taken) == sorted([greedy, late])
+            assert following.claims == 2
+        waiting = await state.for_tenant(greedy).tasks.counts(by="state", limit=200_000)
+        assert waiting.counts == {"submitted": 100_000 - 10, "working": 10}
 
 
 async def test_with_one_free_slot_tenants_take_turns(state: State) -> None:

@@ -13,8 +13,10 @@ import pytest
 import holdfast
 from holdfast import App, ChatMessage, Settings, State, TaskContext, Worker
 from holdfast.engines.postgres.engine import Postgres
+from holdfast.engines.postgres.listener import CHECK_SECONDS
 from holdfast.engines.postgres.queries import load
 from holdfast.runtime.rounds import Rounds
+from holdfast.runtime.ticks import LOOK_SECONDS
 from holdfast.runtime.worker import IDLE_SECONDS
 from holdfast.values.ids import new_ref
 
@@ -99,6 +101,11 @@ async def test_an_idle_worker_sends_one_query_before_each_pause_and_a_notice_wak
             await ran.wait()
         worker.stop()
         await run
+
+
+async def test_the_pauses_of_an_idle_process_add_up_to_one_query_in_five_seconds() -> None:
+    # What the test above finds between two pauses: each has a pause of its own.
+    assert 1 / IDLE_SECONDS + 1 / CHECK_SECONDS + 1 / LOOK_SECONDS <= 1 / 5
 
 
 async def test_what_a_query_found_is_used_until_it_is_too_old(
