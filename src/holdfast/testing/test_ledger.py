@@ -109,7 +109,7 @@ async def test_the_same_submit_key_with_other_content_is_a_conflict_and_nothing_
     assert (await found(store, before)).version == before.version
 
 
-async def test_a_context_id_or_an_owner_that_begins_with_holdfast_is_refused(store: Any) -> None:
+async def test_a_session_id_or_an_owner_that_begins_with_holdfast_is_refused(store: Any) -> None:
     for field in ("session_id", "owner"):
         for value in ("holdfast.cleanup", "holdfast."):
             with pytest.raises(InvalidInputError) as caught:

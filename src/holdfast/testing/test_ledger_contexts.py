@@ -33,7 +33,7 @@ async def test_a_context_is_made_on_first_use(store: Any) -> None:
     assert context.created_at == first.created_at
 
 
-async def test_a_task_without_a_context_id_gets_a_context_of_its_own(store: Any) -> None:
+async def test_a_task_without_a_session_id_gets_a_context_of_its_own(store: Any) -> None:
     first, second = await submitted(store), await submitted(store)
     assert first.session_id != second.session_id
     assert sorted(await _ids(store)) == sorted([first.session_id, second.session_id])
@@ -136,7 +136,7 @@ async def test_a_cursor_that_no_listing_of_contexts_gave_is_refused(store: Any) 
             await store.list_contexts(cursor=cursor)
 
 
-async def test_the_same_context_id_of_another_owner_is_another_context(store: Any) -> None:
+async def test_the_same_session_id_of_another_owner_is_another_context(store: Any) -> None:
     anas = await submitted(store, "ana's", owner="ana", session_id="c1")
     bens = await submitted(store, "ben's", owner="ben", session_id="c1")
     assert texts((await store.get_context("c1", owner="ana")).messages) == ["ana's"]
@@ -249,7 +249,7 @@ async def test_after_clear_context_nothing_more_is_delivered(store: Any) -> None
     assert await store.list_outbox(task.id) == []
 
 
-async def test_after_clear_context_the_context_id_begins_anew(store: Any) -> None:
+async def test_after_clear_context_the_session_id_begins_anew(store: Any) -> None:
     lease = await leased(store, text="old", session_id="c1")
     await store.clear_context("c1")
     new = await submitted(store, "new", session_id="c1")

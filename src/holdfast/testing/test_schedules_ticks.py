@@ -215,7 +215,7 @@ async def test_next_runs_gives_the_ticks_to_come(store: ScheduleStore, harness: 
         await store.next_runs("daily", 1001)
 
 
-async def test_a_schedule_with_a_context_id_makes_all_its_tasks_in_that_context(
+async def test_a_schedule_with_a_session_id_makes_all_its_tasks_in_that_context(
     store: ScheduleStore, harness: Harness
 ) -> None:
     await _hourly(store, missed="all", session_id="c1")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
 
 from holdfast.testing.ledger_invariants import check_invariants
-from holdfast.testing.machines.ledger_adopted import AdoptedRules
+from holdfast.testing.machines.ledger_linked import LinkedRules
 from holdfast.testing.machines.ledger_views import plainly
 from holdfast.values.content import ChatMessage, TextBlock
 from holdfast.values.errors import HoldfastError
@@ -128,7 +128,7 @@ def _counted(marks: Any) -> Any:
     return sorted(plainly(marks))
 
 
-class LedgerMachine(AdoptedRules):
+class LedgerMachine(LinkedRules):
     """Tasks that are submitted, claimed, lost, taken over, answered, stopped and held."""
 
     contract = "tasks"
@@ -138,6 +138,7 @@ class LedgerMachine(AdoptedRules):
         self.run(self.engine.hold_clock())
         self.tasks: list[tuple[str, str]] = [("nothing", "nothing")]
         self.leases: list[tuple[Any, Any]] = []
+        self.links: dict[str, list[tuple[str, str]]] = {}
         self.entries: list[tuple[Any, Any]] = []
 
     def _on(

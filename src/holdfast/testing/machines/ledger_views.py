@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
+from holdfast.testing.models.ledger_linked import NAMED
 from holdfast.values.content import ChatMessage, text_of
 from holdfast.values.tasks.cleanup import CleanupMark
 from holdfast.values.tasks.events import (
@@ -51,7 +52,14 @@ def _task(task: TaskRecord) -> tuple[Any, ...]:
         status.text if status else None,
         [message.text for message in task.messages],
         (task.metadata, task.result),
+        (bool(task.parent_id), task.handler_version),
     )
+
+
+def _step(step: StepRecord) -> list[Any]:
+    # Each ledger has its own ids.
+    result = NAMED if step.key.kind == "child" else step.result
+    return [step.key, result, step.digest, step.fence, step.chunks]
 
 
 def _since(moment: datetime | None, start: datetime) -> float | None:
@@ -89,7 +97,7 @@ _VIEWS: dict[type[Any], Callable[[Any], Any]] = {
     ContextPage: lambda page: sorted((one.owner, one.tasks) for one in page.contexts),
     ContextRecord: lambda context: plainly(context.messages),
     ChatMessage: lambda message: message.text,
-    StepRecord: lambda step: [step.key, step.result, step.digest, step.fence, step.chunks],
+    StepRecord: _step,
     ArtifactChunk: lambda chunk: (text_of(chunk.parts), chunk.append),
     Artifact: lambda artifact: (artifact.id, text_of(artifact.parts), artifact.complete),
     Feedback: lambda feedback: (feedback.id, feedback.text),

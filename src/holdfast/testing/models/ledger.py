@@ -9,7 +9,6 @@ from typing import Any
 
 from holdfast.testing.models.ledger_adopted import NaiveAdopted
 from holdfast.testing.models.ledger_cleanup import NaiveCleanup
-from holdfast.testing.models.ledger_clients import NaiveClients
 from holdfast.testing.models.ledger_leases import NaiveLeases
 from holdfast.testing.models.ledger_tasks import NaiveDelivery, NaiveTask
 from holdfast.values.content import ChatMessage, ContentBlock, text_of
@@ -18,7 +17,7 @@ from holdfast.values.tasks.events import StepKey
 from holdfast.values.tasks.records import Lease
 
 
-class NaiveLedger(NaiveClients, NaiveLeases, NaiveCleanup, NaiveAdopted):
+class NaiveLedger(NaiveLeases, NaiveCleanup, NaiveAdopted):
     """The rest: output, timeline, contexts and the outbox.
 
     Its answers are plain lists and tuples of what a machine compares.
@@ -34,15 +33,8 @@ class NaiveLedger(NaiveClients, NaiveLeases, NaiveCleanup, NaiveAdopted):
                 return next(one.text for one in task.messages if one.id == result["message_id"])
         self.say(task, message)
         if step:
-            self._keep(task, step, {"message_id": message.id}, "")
+            self.keep(task, step, {"message_id": message.id}, "")
         return next(one.text for one in task.messages if one.id == message.id)
-
-    def _keep(self, task: NaiveTask, key: StepKey, result: Any, digest: str) -> None:
-        chunks = [one for one in task.chunks if (one["step"], one["fence"]) == (key, task.fence)]
-        task.steps.append([key, copy.deepcopy(result), digest, task.fence, len(chunks)])
-        if key.kind != "try":
-            task.attempts = 0
-        self.happen(task, "step", str(key))
 
     async def record_step(
         self,
@@ -60,7 +52,7 @@ class NaiveLedger(NaiveClients, NaiveLeases, NaiveCleanup, NaiveAdopted):
                 if digest and step[2] and digest != step[2]:
                     raise ConflictError("step", str(key))
                 return list(step)
-        self._keep(task, key, result, digest)
+        self.keep(task, key, result, digest)
         return list(task.steps[-1])
 
     async def steps(self, task_id: str) -> list[list[Any]]:
@@ -183,6 +175,8 @@ class NaiveLedger(NaiveClients, NaiveLeases, NaiveCleanup, NaiveAdopted):
         gone = [one for one in self.tasks if (one.owner, one.context) == (owner, session_id)]
         ids = [one.id for one in gone]
         self.tasks[:] = [one for one in self.tasks if one.id not in ids]
+        for one in gone:
+            self.wake_parent(one)
         self.said[:] = [one for one in self.said if one[0].id not in ids]
         self.outbox[:] = [one for one in self.outbox if one.task not in ids]
         for mark in self.marks:

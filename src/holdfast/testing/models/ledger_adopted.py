@@ -92,6 +92,7 @@ class NaiveAdopted(NaiveTasks):
         if task is None:
             return False
         self.tasks.remove(task)
+        self.wake_parent(task)
         self.said[:] = [one for one in self.said if one[0].id != task_id]
         self.outbox[:] = [one for one in self.outbox if one.task != task_id]
         for mark in self.marks:

@@ -9,7 +9,7 @@ from typing import Any
 
 from holdfast.testing.models.ledger_tasks import ASKING, DONE, NaiveTask, NaiveTasks
 from holdfast.values.content import ChatMessage
-from holdfast.values.errors import ConflictError, IllegalTransitionError
+from holdfast.values.errors import ConflictError, IllegalTransitionError, InvalidInputError
 from holdfast.values.identity import AgentId
 from holdfast.values.tasks.records import TaskPage, TaskRecord
 
@@ -41,8 +41,7 @@ class NaiveClients(NaiveTasks):
                 if task.content != content:
                     raise ConflictError("submit_key", submit_key)
                 return self.show(task)
-        number = len(self.shared.table("task numbers")) + 1
-        context = session_id or f"own {number}"
+        context = session_id
         if retry_of:
             old = self.steered(retry_of, owner)
             if old.state not in DONE:
@@ -50,28 +49,41 @@ class NaiveClients(NaiveTasks):
                     "task", old.id, from_state=old.state, to_state="submitted"
                 )
             context = session_id or old.context
+        task = self.new_task(agent, owner, context, metadata or {}, max_attempts)
+        task.key, task.content, task.retry_of = submit_key, content, retry_of
+        task.push = {config.id: config for config in push}
+        task.priority, task.limit_key = priority, key
+        later = self.shared.now + run_after if run_after else None
+        self.move(task, "submitted", run_after=later)
+        self.say(task, message)
+        return self.show(task)
+
+    def new_task(
+        self,
+        agent: AgentId | str,
+        owner: str,
+        context: str,
+        metadata: dict[str, Any],
+        max_attempts: int,
+    ) -> NaiveTask:
+        """A task that nothing has happened to, in a context of its own unless it has one."""
+        number = len(self.shared.table("task numbers")) + 1
         self.shared.table("task numbers").append(number)
         task = NaiveTask(
             f"{number:06d}",
             AgentId.parse(agent),
             owner,
-            context,
-            copy.deepcopy(metadata or {}),
-            submit_key,
-            content,
+            context or f"own {number}",
+            copy.deepcopy(metadata),
+            "",
+            None,
             max_attempts,
-            retry_of,
+            "",
             self.shared.now,
             self.shared.now,
-            push={config.id: config for config in push},
-            priority=priority,
-            limit_key=key,
         )
         self.tasks.append(task)
-        later = self.shared.now + run_after if run_after else None
-        self.move(task, "submitted", run_after=later)
-        self.say(task, message)
-        return self.show(task)
+        return task
 
     async def retry(
         self, task_id: str, *, owner: str | None = None, submit_key: str = ""
@@ -143,17 +155,26 @@ class NaiveClients(NaiveTasks):
             raise IllegalTransitionError(
                 "task", task.id, from_state=task.state, to_state="submitted"
             )
+        fitted = _fitted(task.form, message.text)
         self.say(task, message)
         if task.ask:
-            task.steps.append([task.ask, {"message_id": message.id}, "", task.fence, 0])
+            result = {"message_id": message.id, **fitted}
+            task.steps.append([task.ask, result, "", task.fence, 0])
             self.happen(task, "step", str(task.ask))
         task.attempts, task.ask = 0, None
         self.move(task, "paused" if task.pause else "submitted")
         return self.show(task)
 
-    async def cancel(self, task_id: str, *, owner: str | None = None, note: str = "") -> TaskRecord:
-        """Stop it, or ask for that."""
+    async def cancel(
+        self, task_id: str, *, owner: str | None = None, note: str = "", children: bool = False
+    ) -> TaskRecord:
+        """Stop it, or ask for that; and before it all that is below it."""
         task = self.need(task_id, owner)
+        tree = [task]
+        for one in tree:
+            tree += [below for below in self.tasks if children and below.parent == one.id]
+        for one in reversed(tree[1:]):
+            await self.cancel(one.id)
         if task.state == "working" and not task.cancel:
             task.cancel = True
             self.happen(task, "request", "cancel", note)
@@ -181,8 +202,23 @@ class NaiveClients(NaiveTasks):
                 "task", task.id, from_state=task.state, to_state="submitted"
             )
         if task.state == "paused":
+            if task.waits or task.topic is not None:
+                task.run_after, task.waits, task.topic = None, 0, None
             self.move(task, "submitted", note, run_after=task.run_after)
         elif task.pause:
             task.pause = False
             self.happen(task, "request", "resume", note)
         return self.show(task)
+
+
+def _fitted(form: Any, text: str) -> dict[str, Any]:
+    """What is stored of an answer that fits: options are texts, a schema wants a number here."""
+    if form is None:
+        return {}
+    if isinstance(form, list):
+        if text not in form:
+            raise InvalidInputError("message", "is no option")
+        return {}
+    if not text.isdigit():
+        raise InvalidInputError("message", "is no number")
+    return {"value": int(text)}

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from holdfast.testing.models.ledger_tasks import NaiveTask, NaiveTasks
+from holdfast.testing.models.ledger_linked import NaiveLinked
+from holdfast.testing.models.ledger_tasks import NaiveTask
 from holdfast.values.content import ChatMessage
 from holdfast.values.errors import ConflictError, IllegalTransitionError, LeaseLostError
 from holdfast.values.tasks.limits import Limit
 from holdfast.values.tasks.records import ClaimedTask, Lease, TaskRecord
 
 
-class NaiveLeases(NaiveTasks):
+class NaiveLeases(NaiveLinked):
     """What workers take, keep and give back."""
 
     async def claim(
@@ -25,6 +26,7 @@ class NaiveLeases(NaiveTasks):
         lease_seconds: float = 30,
         serial_contexts: bool = True,
         limits: Sequence[Limit] = (),
+        versions: Mapping[str, Sequence[str]] | None = None,
     ) -> list[ClaimedTask]:
         """Take the highest priority, and of that what has waited longest."""
         claimed: list[ClaimedTask] = []
@@ -44,6 +46,9 @@ class NaiveLeases(NaiveTasks):
                 break
             if (agents is not None and str(task.agent) not in agents) or (serial_contexts and busy):
                 continue
+            known = (versions or {}).get(str(task.agent), ())
+            if task.began_with and task.began_with not in known:
+                continue
             counted = [
                 one for one in limits if one.agent in (None, task.agent) and _holds(one, task)
             ]
@@ -53,6 +58,7 @@ class NaiveLeases(NaiveTasks):
                 self.starts.append((task, self.shared.now))
             task.fence += 1
             task.attempts += 1
+            task.began_with = task.began_with or next(iter(known), "")
             self.move(task, "working")
             task.worker = worker
             task.lease_until = self.shared.now + timedelta(seconds=lease_seconds)
@@ -98,6 +104,10 @@ class NaiveLeases(NaiveTasks):
         progress: bool = False,
         ask: Any = None,
         result: Any = None,
+        children: Sequence[str] = (),
+        topic: str | None = None,
+        options: list[str] | None = None,
+        schema: dict[str, Any] | None = None,
     ) -> TaskRecord:
         """End or suspend the work."""
         task = self.held(lease)
@@ -111,8 +121,10 @@ class NaiveLeases(NaiveTasks):
             task.attempts = 0
         task.ask = ask
         later = self.shared.now + run_after if run_after else None
+        later = self.wait_for(task, children, topic, later)
         self.stop(task, to, note, run_after=later, status=message)
         task.result = result if task.state == to else None
+        task.form = (options or schema) if task.state == to else None
         return self.show(task)
 
     async def complete_many(self, leases: list[Lease]) -> list[str | None]:

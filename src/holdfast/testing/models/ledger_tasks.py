@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from holdfast.testing.models.shared import Shared
@@ -14,8 +14,19 @@ from holdfast.values.identity import AgentId
 from holdfast.values.lifecycle import TaskState
 from holdfast.values.tasks.records import Lease, TaskRecord
 
+NEVER = datetime.max.replace(tzinfo=UTC)
 DONE = ("completed", "failed", "canceled", "rejected")
 ASKING = ("input-required", "auth-required")
+
+
+@dataclass
+class NaiveInbox:
+    """A message to a task."""
+
+    id: str
+    topic: str
+    message: Any
+    received: bool = False
 
 
 @dataclass
@@ -54,6 +65,14 @@ class NaiveTask:
     feedback: dict[str, str] = field(default_factory=dict)
     priority: int = 0
     limit_key: str = ""
+    began_with: str = ""
+    parent: str = ""
+    awaited: bool = False
+    waits: int = 0
+    topic: str | None = None
+    form: Any = None
+    inbox: list[NaiveInbox] = field(default_factory=list)
+    children: dict[Any, str] = field(default_factory=dict)
 
     @property
     def adopted(self) -> bool:
@@ -165,17 +184,28 @@ class NaiveTasks:
         before, task.state, task.note, task.status = task.state, state, note, status
         task.changed, task.run_after = self.shared.now, run_after
         if state == "submitted" and not task.adopted and not keeps_place:
-            task.due = max(self.shared.now, run_after or self.shared.now)
+            waits = task.waits > 0 or task.topic is not None
+            task.due = max(self.shared.now, run_after or (NEVER if waits else self.shared.now))
         if state != "working":
             task.worker, task.lease_until = "", None
         if state == "paused":
             task.attempts, task.pause = 0, False
         if state in DONE:
             task.cancel = task.pause = False
+            self.wake_parent(task)
             for mark in self.marks:
                 if mark.task == task.id and mark.kind != "artifact":
                     mark.due = self.shared.now
         self.happen(task, "transition", before, state, task.fence, task.attempts)
+
+    def wake_parent(self, child: NaiveTask) -> None:
+        """Count a child that ended or went; the last that is waited for makes its parent due."""
+        parent = self.look(child.parent, None)
+        if child.awaited and parent is not None and parent.waits:
+            child.awaited = False
+            parent.waits -= 1
+            if not parent.waits and parent.state == "submitted":
+                parent.due = self.shared.now
 
     def stop(self, task: NaiveTask, state: str, note: str, **how: Any) -> None:
         """Leave ``working``, where requests and the limit of attempts have their say."""
@@ -218,4 +248,6 @@ class NaiveTasks:
             priority=task.priority,
             key=task.limit_key,
             result=copy.deepcopy(task.result),
+            parent_id=task.parent,
+            handler_version=task.began_with,
         )
