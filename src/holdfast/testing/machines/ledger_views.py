@@ -57,9 +57,10 @@ def _task(task: TaskRecord) -> tuple[Any, ...]:
 
 
 def _step(step: StepRecord) -> list[Any]:
-    # Each ledger has its own ids.
-    result = NAMED if step.key.kind == "child" else step.result
-    return [step.key, result, step.digest, step.fence, step.chunks]
+    if step.key.kind == "child":
+        # Each ledger has its own ids, and the model no digests.
+        return [step.key, NAMED, "", step.fence, step.chunks]
+    return [step.key, step.result, step.digest, step.fence, step.chunks]
 
 
 def _since(moment: datetime | None, start: datetime) -> float | None:

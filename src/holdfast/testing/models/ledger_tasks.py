@@ -72,7 +72,8 @@ class NaiveTask:
     topic: str | None = None
     form: Any = None
     inbox: list[NaiveInbox] = field(default_factory=list)
-    children: dict[Any, str] = field(default_factory=dict)
+    children: dict[Any, tuple[str, Any]] = field(default_factory=dict)
+    """By the step that submitted it: the id of a child, and what it was submitted with."""
 
     @property
     def adopted(self) -> bool:
