@@ -78,7 +78,10 @@ async def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     # Charts have more than one point within the time that this takes.
     samples.EVERY_SECONDS = 1.0
-    async with chromium() as browser, holdfast.open("memory:") as state:
+    async with (
+        chromium() as browser,
+        holdfast.open("memory:", settings=holdfast.Settings(state_versions=100)) as state,
+    ):
         task = await fill(state)
         events = await state.tasks.events(task)
         lost = next(one.seq for one in events if str(one.by) == "recovery")

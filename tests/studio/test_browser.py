@@ -14,12 +14,13 @@ import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Page, expect
 
 import holdfast
-from holdfast import ChatMessage, Event, State
-from holdfast.studio.demo_world import CONVERSATION, fill
+from holdfast import ChatMessage, Event, Settings, State
+from holdfast.studio.demo_world import CONVERSATION, TRAVEL, fill
 from holdfast.studio.server import StudioServer
 from holdfast.values.graph import Entity
 from holdfast.values.identity import AgentId
 from holdfast.values.tasks.events import StepKey
+from holdfast.wiring.front_door import Opening
 from tests.studio.chromium import axe, chromium
 from tests.studio.test_screens import HOSTILE
 
@@ -72,7 +73,7 @@ class Stage:
 async def stage() -> AsyncIterator[Stage]:
     """One stage for all tests of this file."""
     expect.set_options(timeout=PATIENCE)
-    async with chromium() as browser, holdfast.open("memory:") as state:
+    async with chromium() as browser, _opened() as state:
         taken_over = await fill(state, pace=0)
         server = StudioServer(state)
         running = asyncio.create_task(server.run())
@@ -81,6 +82,10 @@ async def stage() -> AsyncIterator[Stage]:
         finally:
             server.stop()
             await running
+
+
+def _opened() -> Opening:
+    return holdfast.open("memory:", settings=Settings(state_versions=100))
 
 
 def _pages(stage: Stage) -> list[str]:
@@ -103,6 +108,12 @@ def _pages(stage: Stage) -> list[str]:
         "/facts?agent=planner&superseded=on",
         "/graph",
         "/graph?q=launch&depth=2",
+        "/graph?from=mei&to=offer+a",
+        "/graph?from=ravi&hide=launch",
+        f"/sessions/{TRAVEL}",
+        f"/sessions/{TRAVEL}?at=2",
+        "/search",
+        "/search?q=launch",
         "/health",
         "/dead-letters",
         "/keys",

@@ -30,11 +30,19 @@ async def _bob(state: State) -> dict[str, str]:
     )
     board = await view.boards.create_task_list("c1", [SECRET])
     await view.episodes.start_session("writer", "c1")
-    await view.episodes.append([Event(AgentId.parse("writer"), "c1", "note", {"text": SECRET})])
+    [event] = await view.episodes.append(
+        [Event(AgentId.parse("writer"), "c1", "note", {"text": SECRET})]
+    )
     await view.short_term.set_state("c1", {"step": SECRET})
     fact = await view.long_term.save("writer", SECRET)
     await view.graph.add_entities([Entity("P", {"name": SECRET}, id="e1")])
-    return {"task": task.id, "board": board.id, "card": board.tasks[0].id, "fact": fact}
+    return {
+        "task": task.id,
+        "board": board.id,
+        "card": board.tasks[0].id,
+        "fact": fact,
+        "event": event.id,
+    }
 
 
 def _paths(bob: dict[str, str]) -> list[str]:
@@ -56,6 +64,11 @@ def _paths(bob: dict[str, str]) -> list[str]:
         "/studio/facts?agent=writer&owner=bob",
         "/studio/graph?from=e1&owner=bob",
         "/studio/graph?q=e1",
+        "/studio/graph?from=e1&to=e1&hide=e2&owner=bob",
+        "/studio/sessions/c1?at=1&owner=bob",
+        "/studio/search?q=secret&owner=bob",
+        "/studio/search?q=c1&owner=bob",
+        f"/studio/search?q={bob['task']}",
         "/studio/health",
         "/studio/dead-letters",
         "/studio/keys",
@@ -83,6 +96,9 @@ def _forms(bob: dict[str, str]) -> list[tuple[str, str, dict[str, str]]]:
             {"agent": "writer", "fact": bob["fact"], "content": "x"},
         ),
         ("/studio/graph?owner=bob", "delete-entity", {"entity": "e1"}),
+        ("/studio/sessions/c1?owner=bob", "forget", {"event": bob["event"]}),
+        ("/studio/recall?owner=bob", "forget", {"session": "c1", "event": bob["event"]}),
+        ("/studio/sessions/c1?owner=bob", "fork", {"at": "1", "into": "c2"}),
         ("/studio/keys", "create", {"owner": "ana"}),
         ("/studio/erase", "erase", {"subject": "bob", "confirm": "bob"}),
         ("/studio/dead-letters", "discard", {"letter": "d1"}),

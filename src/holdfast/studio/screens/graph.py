@@ -8,7 +8,9 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import Response
 
+from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.studio.desk import Desk, back
+from holdfast.studio.screens.graph_path import path_between, without
 from holdfast.studio.screens.screen import Screen
 from holdfast.values.errors import NotFoundError
 from holdfast.values.graph import Entity, SubGraph
@@ -16,6 +18,11 @@ from holdfast.values.graph import Entity, SubGraph
 SHOWN = 200
 LISTED = 50
 DEPTHS = (1, 2, 3)
+FAR = 4
+"""How many steps a path may have."""
+
+REACH = 1000
+"""How many entities are looked at for a path."""
 
 
 async def graph(desk: Desk, request: Request) -> Response:
@@ -36,6 +43,16 @@ async def graph(desk: Desk, request: Request) -> Response:
         near = await store.get_neighbors(start, depth=depth, relationship_types=types, limit=SHOWN)
         if not near.entities:
             raise NotFoundError("entity", start)
+    hidden = [one for one in dict.fromkeys(query.getlist("hide")) if one != start][:SHOWN]
+    near = without(near, set(hidden))
+    goal, trail = query.get("to", "").strip(), None
+    if start and goal:
+        goal = await _known(store, goal)
+        wide = await store.get_neighbors(start, depth=FAR, limit=REACH)
+        trail = path_between(without(wide, set(hidden)), start, goal)
+        if trail:
+            on_it = {start, *(hop.to.id for hop in trail)}
+            near = without(wide, {one.id for one in wide.entities if one.id not in on_it})
     degrees = Counter(end for one in near.relationships for end in (one.source_id, one.target_id))
     return desk.page(
         request,
@@ -55,7 +72,25 @@ async def graph(desk: Desk, request: Request) -> Response:
         picture=_picture(near, start),
         name_of=name,
         shown=SHOWN,
+        hidden=hidden,
+        goal=goal,
+        trail=trail,
+        far=FAR,
+        kept=urlencode(
+            [
+                (key, value)
+                for key, value in query.multi_items()
+                if key in {"from", "depth", "owner"}
+            ]
+        ),
+        hides=urlencode([("hide", one) for one in hidden]),
     )
+
+
+async def _known(store: KnowledgeGraph, name: str) -> str:
+    """Return the id of an entity that is given by its name or its id."""
+    found = await store.find_entities([name])
+    return found[0].id if found else name
 
 
 def _next(query: list[tuple[str, str]], listed: list[Entity]) -> str:

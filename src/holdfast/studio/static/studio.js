@@ -190,7 +190,7 @@ one("#palette form")?.addEventListener("submit", (event) => {
   const text = event.target.elements.q.value.trim(), first = one("[data-found] a");
   if (first) location.href = first.href;
   else if (/^[0-9a-f-]{36}$/.test(text)) location.href = `/studio/tasks/${text}`;
-  else if (text) location.href = `/studio/tasks?q=${encodeURIComponent(text)}`;
+  else if (text) location.href = `/studio/search?q=${encodeURIComponent(text)}`;
 });
 
 // ---- keys ----------------------------------------------------------------------------------------
@@ -222,7 +222,7 @@ addEventListener("keydown", (event) => {
   } else if (["j", "k", "x", "Enter"].includes(key)) { if (!event.target.closest("a,button,summary") || key !== "Enter") rows(key); }
   else if (key === "g") going = Date.now();
   else if (key === "?") one("#help").showModal();
-  else if (key === "/") { const field = one("main input[type=search]"); if (field) { event.preventDefault(); field.focus(); } }
+  else if (key === "/") { event.preventDefault(); const field = one("main input[type=search]"); if (field) field.focus(); else one("#palette").showModal(); }
   else if (key === "a") { const field = one(".ask input:not([type=hidden]),.ask select,.ask textarea,.ask .options button"); if (field) { event.preventDefault(); field.focus(); } }
   else if (key === "e") {
     const at = (row) => Number(new URL(row.querySelector(".no").href).searchParams.get("at"));

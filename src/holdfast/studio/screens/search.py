@@ -1,0 +1,67 @@
+"""One search over all: tasks, sessions, memories, facts and entities, by words or by an id."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import TypeVar
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from holdfast.studio.desk import Desk
+from holdfast.studio.screens.graph import name
+from holdfast.studio.screens.owner_view import seen_tasks
+from holdfast.studio.screens.screen import Screen
+from holdfast.values.errors import InvalidInputError, NotSupportedError
+from holdfast.values.event_text import event_text
+from holdfast.values.identity import ALL_AGENTS
+
+SHOWN = 8
+AGENTS = 10
+"""Of how many agents the facts are searched."""
+
+T = TypeVar("T")
+
+
+async def search(desk: Desk, request: Request) -> Response:
+    """Show what has the words, or the id, of a question."""
+    words = request.query_params.get("q", "").strip()
+    state = desk.memory_state(request)
+    tasks, sessions, hits, facts, entities = [], [], [], [], []
+    if words:
+        ledger = desk.state(request).tasks
+        page = await _found(ledger.list(text=words, limit=SHOWN, first_message=True))
+        by_id = await _found(ledger.list(id_prefix=words, limit=SHOWN, first_message=True))
+        every = [*(by_id.tasks if by_id else ()), *(page.tasks if page else ())]
+        unique = list({one.id: one for one in every}.values())
+        tasks = seen_tasks(desk.session(request), unique)[:SHOWN]
+        session = await _found(state.episodes.get_session(words))
+        sessions = [session] if session else []
+        hits = await _found(state.episodes.recall(ALL_AGENTS, words, limit=SHOWN)) or []
+        entities = await _found(state.graph.find_entities([words])) or []
+        for agent in (await desk.agents(request))[:AGENTS]:
+            one = await _found(state.long_term.search(agent, words, limit=3))
+            facts += [(agent, fact) for fact in one or ()]
+    return desk.page(
+        request,
+        "search.html",
+        words=words,
+        tasks=tasks,
+        sessions=sessions,
+        hits=hits,
+        facts=facts[:SHOWN],
+        entities=entities[:SHOWN],
+        name_of=name,
+        text_of=lambda event: event_text(event.type, event.payload),
+    )
+
+
+async def _found(asked: Awaitable[T]) -> T | None:
+    """Return an answer; none where the words are no id, or the store has no such search."""
+    try:
+        return await asked
+    except (InvalidInputError, NotSupportedError):
+        return None
+
+
+SCREEN = Screen("/studio/search", search)
