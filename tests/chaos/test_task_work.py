@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 import holdfast
 from holdfast import ChatMessage
-from holdfast.chaos.tasks import TaskWork
+from holdfast.chaos.tasks import TaskWork, takeovers_of
 from holdfast.chaos.verdict import Findings
+from holdfast.values.lifecycle import Actor, TaskState
+from holdfast.values.tasks.events import TaskEvent, Transition
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -61,3 +64,23 @@ async def test_the_reserve_is_submitted_one_at_a_time_after_the_others(tmp_path:
         assert [await work.submit_next() for _ in range(3)] == [True, True, False]
         asked = [task.submit_key for task in (await state.tasks.list()).tasks]
         assert sorted(asked) == ["k0", "k1", "k2"]
+
+
+_START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def _moved(second: int, to: TaskState, by: Actor, worker: str) -> TaskEvent:
+    at = _START + timedelta(seconds=second)
+    return TaskEvent("t1", 1, at, by, 1, Transition("t1", 1, None, to, at, by, worker))
+
+
+@pytest.mark.parametrize(("died", "takeovers"), [(10, [4.0]), (30, [])])
+async def test_a_worker_that_is_killed_after_its_task_was_taken_over_was_only_frozen(
+    died: int, takeovers: list[float]
+) -> None:
+    events = [
+        _moved(0, TaskState.WORKING, Actor.WORKER, "w-9"),
+        _moved(12, TaskState.SUBMITTED, Actor.RECOVERY, "w-9"),
+        _moved(14, TaskState.WORKING, Actor.WORKER, "w-8"),
+    ]
+    assert takeovers_of(events, {"9": _START + timedelta(seconds=died)}) == takeovers

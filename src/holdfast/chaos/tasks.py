@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -178,7 +178,7 @@ class TaskWork:
         events = await self._state.tasks.events(task.id)
         self._check_edges(task, events)
         self._check_zombies(task, events)
-        self._time_takeovers(events, deaths)
+        self.takeovers += takeovers_of(events, deaths)
 
     def _check_made(self, task: TaskRecord) -> None:
         number = int(task.messages[0].text)
@@ -210,18 +210,6 @@ class TaskWork:
                     self.counts.zombie_writes_accepted += 1
                     self._findings.add("P3", f"{task.id}: {text!r}, and it is {event.fence}")
 
-    def _time_takeovers(self, events: list[TaskEvent], deaths: Mapping[str, datetime]) -> None:
-        died = None
-        for event in events:
-            move = event.body
-            if not isinstance(move, Transition):
-                continue
-            if move.by is Actor.RECOVERY:
-                died = deaths.get(_pid(move.worker))
-            elif died is not None and move.to_state is TaskState.WORKING:
-                self.takeovers.append((event.at - died).total_seconds())
-                died = None
-
     async def _check_contexts(self) -> None:
         for at in range(self._contexts):
             name, numbers = f"c{at}", range(at, self._tasks, self._contexts)
@@ -249,6 +237,30 @@ def _is_refusal(line: str) -> bool:
     """Return whether a journal line records a refused write, of any worker."""
     _, what, *rest = line.split(" ")
     return what == "refused" or (what == "lost" and "refused:" in rest)
+
+
+def takeovers_of(events: Sequence[TaskEvent], deaths: Mapping[str, datetime]) -> list[float]:
+    """Return the seconds from each death of a worker to the next claim of the task.
+
+    A worker that was frozen loses its lease while it lives, and may be killed later: such a
+    recovery is none of its death. ::
+
+        takeovers_of(await state.tasks.events("t1"), {"4711": died_at})
+    """
+    found: list[float] = []
+    died = None
+    for event in events:
+        move = event.body
+        if not isinstance(move, Transition):
+            continue
+        if move.by is Actor.RECOVERY:
+            died = deaths.get(_pid(move.worker))
+            if died is not None and died > event.at:
+                died = None
+        elif died is not None and move.to_state is TaskState.WORKING:
+            found.append((event.at - died).total_seconds())
+            died = None
+    return found
 
 
 def _pid(worker: str) -> str:
