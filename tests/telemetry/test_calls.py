@@ -190,7 +190,22 @@ async def test_both_engines_of_a_hybrid_are_traced(database: str) -> None:
         shown = " ".join(span.to_json() for span in await kept.ended())
     systems = {span.attributes["db.system.name"] for span in kept.spans}
     assert "hybrid" in systems
+    recorded = [one for one in kept.spans if one.name.startswith("append")]
+    assert recorded
+    assert all(one.attributes["holdfast.round_trips"] > 0 for one in recorded)
     assert SECRET not in shown
+
+
+async def test_round_trips_and_connections_of_redis_are_counted() -> None:
+    kept = Kept()
+    async with holdfast.open(valkey().url, tenant=new_ref(), telemetry=kept.telemetry) as state:
+        kept.clear()
+        await state.short_term.set_state("s1", {"a": 1})
+        await state.short_term.get_state("s1")
+        spans = await kept.ended()
+        assert [span.attributes["holdfast.round_trips"] for span in spans] == [1, 1]
+        [use] = state.ops.pools().values()
+        assert (use.size > 0, use.in_use, use.waiting) == (True, 0, 0)
 
 
 async def test_the_variable_turns_it_on() -> None:

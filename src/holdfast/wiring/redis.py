@@ -15,6 +15,7 @@ from holdfast.engines.redis.engine import Redis
 from holdfast.engines.redis.episodes import RedisEvents
 from holdfast.engines.redis.erasure import RedisNames
 from holdfast.engines.redis.hot_queue import RedisHotQueue
+from holdfast.engines.redis.round_trips import watch_round_trips
 from holdfast.engines.redis.scrub import Scrub
 from holdfast.engines.redis.short_term import RedisStates
 from holdfast.engines.redis.transcripts import RedisTranscripts
@@ -81,7 +82,10 @@ def connected_hybrid_of(request: OpenRequest, engine: Redis) -> ConnectedEngine:
         connected = connected_hybrid_of(request, engine)
     """
     level = level_of(request.settings, engine)
-    return connected_hybrid(engine, RedisHotQueue(engine), level, engine.aclose)
+    found = connected_hybrid(engine, RedisHotQueue(engine), level, engine.aclose)
+    return dataclasses.replace(
+        found, pool=engine.pool_use, watch=lambda call: watch_round_trips(engine, call)
+    )
 
 
 def connected_engine(engine: Redis) -> ConnectedEngine:
@@ -93,6 +97,8 @@ def connected_engine(engine: Redis) -> ConnectedEngine:
         found.durability,
         engine.ping,
         engine.aclose,
+        pool=engine.pool_use,
+        watch=lambda call: watch_round_trips(engine, call),
         version=found.describe(),
         capabilities=(f"{engine.shards} shards",),
         warnings=found.warnings,

@@ -19,6 +19,7 @@ from redis.exceptions import ResponseError
 
 from holdfast.engines.deadlines import Deadlines
 from holdfast.engines.redis.errors import DRIVER_ERRORS, ClosedError, NotSentError
+from holdfast.values.backlog import PoolUse
 
 Command: TypeAlias = tuple[Any, ...]
 
@@ -187,6 +188,11 @@ class OwnConnections:
         self._closed = False
         self.broken_at = -math.inf
         """When a connection was last found broken, by the monotonic clock."""
+
+    def use(self) -> PoolUse:
+        """Return how many connections are in use, and how many calls wait for one."""
+        waiting = sum(not turn.done() for turn in self._waiting)
+        return PoolUse(self._limit, len(self._all) - len(self._free), waiting)
 
     async def take(self) -> Any:
         """Return a ready connection: a free one, a new one, or the next that is given back."""

@@ -39,6 +39,7 @@ from holdfast.engines.redis.errors import (
 from holdfast.engines.redis.keys import DEFAULT_SHARDS, MAX_SHARDS, SHARDS
 from holdfast.engines.redis.sentinel import SentinelServer
 from holdfast.engines.retry_log import tell_retries
+from holdfast.values.backlog import PoolUse
 from holdfast.values.errors import ConfigError, UnavailableError
 
 RETRY_SECONDS = 15.0
@@ -78,6 +79,8 @@ class Redis:
         """The parts of scripts that this server needs another version of."""
         self.scripts = scripts.load(**self.replaced)
         self._failed_at = -math.inf
+        self.pool_use: Callable[[], PoolUse] | None = None
+        """Returns how its own connections to one server are used; ``None`` if it has none."""
 
     @property
     def divided(self) -> bool:
@@ -116,6 +119,7 @@ class Redis:
             engine = await Redis.open("redis+cluster://node1:7000,node2:7000")
         """
         server: Server
+        use = None
         if is_cluster(url):
             client = cluster_client(
                 url,
@@ -134,11 +138,14 @@ class Redis:
             )
             kind = SentinelServer if is_sentinel(url) else SingleServer
             server = kind(pool, lender, command_timeout_seconds)
+            use = lender.use
         try:
-            return await cls._checked(server, shards=shards, allow_unsafe=allow_unsafe)
+            engine = await cls._checked(server, shards=shards, allow_unsafe=allow_unsafe)
         except BaseException:
             await server.aclose()
             raise
+        engine.pool_use = use
+        return engine
 
     @classmethod
     async def from_client(
