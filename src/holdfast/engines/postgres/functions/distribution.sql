@@ -1,9 +1,9 @@
 -- version: 1
 -- Citus: what is distributed, what should be, and the statements for the difference.
 
--- The functions whose first argument is the tenant. One that draws a number, by itself or through a function
--- that it calls, or that needs a table which is not divided, has to run on the coordinator: the numbers of a
--- tenant ascend then also after its shard has moved to another node. is_alone: it is written for a database
+-- The functions whose first argument is the tenant. One that draws a number or takes an advisory lock, by itself
+-- or through a function that it calls, or that needs a table which is not divided, has to run on the coordinator:
+-- locks are of one node, and the numbers of a tenant ascend then also after its shard has moved. is_alone: it is written for a database
 -- that is not distributed, and distributed is its other form: in plpgsql, if it is one in SQL, and with the
 -- conditions that stand in comments.
 CREATE OR REPLACE FUNCTION holdfast.functions_by_tenant()
@@ -27,7 +27,7 @@ WITH RECURSIVE made AS MATERIALIZED (
         AND c.relname NOT IN ('notice_key', 'task_edges')
 ), drawing AS (
     SELECT m.oid, m.proname FROM made m CROSS JOIN bound b
-    WHERE m.prosrc ~ 'nextval\(' OR m.prosrc ~ format('INTO holdfast\.(%s)\M', b.numbered)
+    WHERE m.prosrc ~ 'nextval\(|pg_advisory' OR m.prosrc ~ format('INTO holdfast\.(%s)\M', b.numbered)
         OR m.prosrc ~ format('holdfast\.(%s)\M', b.undivided)
     UNION
     SELECT m.oid, m.proname FROM made m JOIN drawing d
@@ -110,6 +110,11 @@ BEGIN
         WHERE n.nspname = 'holdfast' AND c.relkind = 'r'
     ) t LEFT JOIN pg_catalog.pg_dist_partition p ON p.logicalrelid = t.oid
     ORDER BY t.name = 'holdfast.sessions' DESC, t.is_referenced DESC, t.name;
+    -- Citus plans no statement of a function in SQL that has parameters, and routes by conditions alone.
+    RETURN QUERY
+    SELECT 'form', f.name, 'distributed', CASE WHEN f.is_alone THEN 'alone' ELSE 'distributed' END, f.distributed
+    FROM holdfast.functions_by_tenant() f
+    ORDER BY f.name;
     -- A plan for any tenant would have to be one for all shards.
     RETURN QUERY
     SELECT 'plan', p.oid::regprocedure::text, 'for its tenant',
@@ -118,11 +123,6 @@ BEGIN
     FROM pg_catalog.pg_proc p
     WHERE p.pronamespace = 'holdfast'::regnamespace AND p.proconfig IS NOT NULL
     ORDER BY 2;
-    -- Citus plans no statement of a function in SQL that has parameters, and routes by conditions alone.
-    RETURN QUERY
-    SELECT 'form', f.name, 'distributed', CASE WHEN f.is_alone THEN 'alone' ELSE 'distributed' END, f.distributed
-    FROM holdfast.functions_by_tenant() f
-    ORDER BY f.name;
     RETURN QUERY
     SELECT 'function', f.name, f.wanted,
            CASE WHEN d.objid IS NULL THEN 'on the coordinator'

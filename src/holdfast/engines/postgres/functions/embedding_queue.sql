@@ -8,17 +8,25 @@ CREATE OR REPLACE FUNCTION holdfast.queue_for_embedding() RETURNS trigger
 LANGUAGE plpgsql
 AS $$
 DECLARE
-    the_tenant text;
+    -- In arrays: no statement of Citus can read the rows of a trigger.
+    rows_taken record;
 BEGIN
-    FOR the_tenant IN SELECT DISTINCT tenant FROM taken ORDER BY 1 LOOP
-        PERFORM pg_advisory_xact_lock_shared(7018, hashtext(the_tenant));
-        INSERT INTO holdfast.unembedded_events
-            (tenant, agent, session_key, epoch, first_seq, last_seq)
-        SELECT t.tenant, t.agent, t.session_key, t.epoch, t.first_seq, t.last_seq
-        FROM taken t JOIN holdfast.event_models m ON m.tenant = t.tenant
-        WHERE t.tenant = the_tenant
-        ON CONFLICT (tenant, agent, session_key, epoch, first_seq)
-            DO UPDATE SET last_seq = GREATEST(unembedded_events.last_seq, excluded.last_seq);
+    FOR rows_taken IN
+        SELECT t.tenant, array_agg(t.agent) AS agents, array_agg(t.session_key) AS keys,
+               array_agg(t.epoch) AS epochs, array_agg(t.first_seq) AS starts,
+               array_agg(t.last_seq) AS ends
+        FROM taken t GROUP BY t.tenant ORDER BY t.tenant
+    LOOP
+        PERFORM pg_advisory_xact_lock_shared(7018, hashtext(rows_taken.tenant));
+        IF EXISTS (SELECT FROM holdfast.event_models m WHERE m.tenant = rows_taken.tenant) THEN
+            INSERT INTO holdfast.unembedded_events
+                (tenant, agent, session_key, epoch, first_seq, last_seq)
+            SELECT rows_taken.tenant, r.agent, r.session_key, r.epoch, r.first_seq, r.last_seq
+            FROM unnest(rows_taken.agents, rows_taken.keys, rows_taken.epochs, rows_taken.starts,
+                        rows_taken.ends) AS r (agent, session_key, epoch, first_seq, last_seq)
+            ON CONFLICT (tenant, agent, session_key, epoch, first_seq)
+                DO UPDATE SET last_seq = GREATEST(unembedded_events.last_seq, excluded.last_seq);
+        END IF;
     END LOOP;
     RETURN NULL;
 END

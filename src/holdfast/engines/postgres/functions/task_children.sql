@@ -1,4 +1,4 @@
--- version: 3
+-- version: 4
 -- Tasks that other tasks submit and wait for.
 
 -- Counts a child less that a task waits for; the last one makes the task due. Whoever ends a child
@@ -14,10 +14,10 @@ BEGIN
     IF NOT FOUND OR parent.waits_for = 0 THEN
         RETURN;
     END IF;
-    UPDATE holdfast.tasks t SET
-        waits_for = parent.waits_for - 1,
-        due_at = CASE WHEN parent.waits_for = 1 AND parent.state = 'submitted'
-                      THEN holdfast.now() ELSE t.due_at END
+    IF parent.waits_for = 1 AND parent.state = 'submitted' THEN
+        parent.due_at := holdfast.now();
+    END IF;
+    UPDATE holdfast.tasks t SET waits_for = parent.waits_for - 1, due_at = parent.due_at
     WHERE t.tenant = in_tenant AND t.id = in_parent_id;
     IF parent.waits_for = 1 THEN
         PERFORM holdfast.notify('work');

@@ -1,4 +1,4 @@
--- version: 2
+-- version: 3
 -- How workers take tasks out of the queue.
 
 -- Takes up to so many due tasks: the highest priority first, then those that have waited longest.
@@ -84,7 +84,8 @@ BEGIN
                ARRAY[e.seq] AS message_seqs, ARRAY[e.body] AS message_bodies
         FROM holdfast.task_events e
         WHERE t.version = 3 AND in_history IS DISTINCT FROM 0
-            AND e.tenant = t.tenant AND e.task_id = t.id AND e.seq = 2
+            AND e.tenant = t.tenant /* distributed: AND e.tenant = in_tenant */
+            AND e.task_id = t.id AND e.seq = 2
         UNION ALL
         SELECT l.* FROM holdfast.task_messages(t.tenant, t.id, in_history) l
         WHERE t.version <> 3
@@ -121,7 +122,7 @@ BEGIN
         run_after = NULL, app_version = in_app_version,
         handler_version = CASE WHEN t.handler_version = ''
             THEN coalesce(in_versions -> t.agent ->> 0, '') ELSE t.handler_version END
-    WHERE t.ctid = ANY (in_places)
+    WHERE /* distributed: t.tenant = in_tenant AND */ t.ctid = ANY (in_places)
         AND CASE WHEN t.state = 'submitted' THEN t.tenant END = in_tenant
         AND (in_busy IS NULL OR t.context_key <> ALL (in_busy))
     RETURNING t.*;
@@ -146,7 +147,7 @@ BEGIN
                t.has_push OR t.followed_until > in_now
         FROM holdfast.tasks t
         JOIN holdfast.task_contexts x
-            ON x.tenant = t.tenant AND x.owner = t.owner AND x.id = t.context_id
+            ON x.tenant = t.tenant /* distributed: AND x.tenant = in_tenant */ AND x.owner = t.owner AND x.id = t.context_id
         WHERE t.tenant = in_tenant AND t.state = 'submitted' AND t.due_at <= in_now
             AND t.priority = 0
             AND (in_agents IS NULL OR t.agent = ANY (in_agents))
@@ -156,13 +157,15 @@ BEGIN
             AND (in_full_keys IS NULL OR t.agent || E'\n' || t.limit_key <> ALL (in_full_keys))
             AND (
                 SELECT true FROM holdfast.tasks w
-                WHERE w.tenant = t.tenant AND w.context_key = t.context_key
+                WHERE w.tenant = t.tenant /* distributed: AND w.tenant = in_tenant */
+                    AND w.context_key = t.context_key
                     AND w.state = 'working' AND NOT w.adopted
                 LIMIT 1
             ) IS NULL
             AND t.id = (
                 SELECT f.id FROM holdfast.tasks f
-                WHERE f.tenant = t.tenant AND f.context_key = t.context_key
+                WHERE f.tenant = t.tenant /* distributed: AND f.tenant = in_tenant */
+                    AND f.context_key = t.context_key
                     AND f.state = 'submitted' AND f.due_at <= in_now AND f.priority = 0
                     AND (in_agents IS NULL OR f.agent = ANY (in_agents))
                     AND (f.handler_version = '' OR in_versions -> f.agent ? f.handler_version)
@@ -179,7 +182,7 @@ BEGIN
                t.has_push OR t.followed_until > in_now
         FROM holdfast.tasks t
         JOIN holdfast.task_contexts x
-            ON x.tenant = t.tenant AND x.owner = t.owner AND x.id = t.context_id
+            ON x.tenant = t.tenant /* distributed: AND x.tenant = in_tenant */ AND x.owner = t.owner AND x.id = t.context_id
         WHERE t.tenant = in_tenant AND t.state = 'submitted' AND t.due_at <= in_now
             AND t.priority = in_priority AND t.priority > 0
             AND (in_agents IS NULL OR t.agent = ANY (in_agents))
@@ -189,13 +192,15 @@ BEGIN
             AND (in_full_keys IS NULL OR t.agent || E'\n' || t.limit_key <> ALL (in_full_keys))
             AND (
                 SELECT true FROM holdfast.tasks w
-                WHERE w.tenant = t.tenant AND w.context_key = t.context_key
+                WHERE w.tenant = t.tenant /* distributed: AND w.tenant = in_tenant */
+                    AND w.context_key = t.context_key
                     AND w.state = 'working' AND NOT w.adopted
                 LIMIT 1
             ) IS NULL
             AND t.id = (
                 SELECT f.id FROM holdfast.tasks f
-                WHERE f.tenant = t.tenant AND f.context_key = t.context_key
+                WHERE f.tenant = t.tenant /* distributed: AND f.tenant = in_tenant */
+                    AND f.context_key = t.context_key
                     AND f.state = 'submitted' AND f.due_at <= in_now
                     AND f.priority = in_priority
                     AND (in_agents IS NULL OR f.agent = ANY (in_agents))

@@ -1,4 +1,4 @@
--- version: 3
+-- version: 4
 -- Messages to running tasks.
 
 -- Whether a task has a message of a topic that nobody received.
@@ -23,6 +23,7 @@ DECLARE
     task holdfast.tasks := holdfast.lock_task(in_tenant, in_id, in_owner);
     known text;
     wakes boolean := task.state = 'submitted' AND task.waits_topic IS NOT DISTINCT FROM in_topic;
+    next_due timestamptz := CASE WHEN wakes THEN holdfast.now() ELSE task.due_at END;
 BEGIN
     PERFORM holdfast.refuse_adopted(task);
     SELECT i.digest INTO known FROM holdfast.task_inbox i
@@ -56,7 +57,7 @@ BEGIN
     VALUES (in_tenant, in_id, in_message_id, in_topic, in_body, in_digest, holdfast.now());
     IF wakes OR NOT task.has_inbox THEN
         UPDATE holdfast.tasks t SET
-            has_inbox = true, due_at = CASE WHEN wakes THEN holdfast.now() ELSE t.due_at END
+            has_inbox = true, due_at = next_due
         WHERE t.tenant = in_tenant AND t.id = in_id;
     END IF;
     IF wakes THEN

@@ -1,4 +1,4 @@
--- version: 3
+-- version: 4
 -- What workers do with tasks.
 
 -- Where a task goes when its work ends like this, and the note of it.
@@ -219,18 +219,24 @@ $$;
 -- in the future. A worker that lives extends its lease as before; it loses nothing by this, since its
 -- lease is counted from a later moment than its last heartbeat.
 CREATE OR REPLACE FUNCTION holdfast.correct_leases(in_tenant text) RETURNS void
-LANGUAGE sql
+LANGUAGE plpgsql
 AS $$
-    UPDATE holdfast.tasks t SET
-        lease_expires_at = least(
-            t.lease_expires_at, holdfast.now() + make_interval(secs => t.lease_seconds)),
-        due_at = least(t.due_at, holdfast.now())
-    WHERE t.tenant = in_tenant AND t.id IN (
-        SELECT w.id FROM holdfast.tasks w
+DECLARE
+    v_now timestamptz := holdfast.now();
+    task holdfast.tasks;
+    until timestamptz;
+BEGIN
+    FOR task IN
+        SELECT * FROM holdfast.tasks w
         WHERE w.tenant = in_tenant AND w.state = 'working' AND NOT w.adopted AND (
-            w.due_at > holdfast.now() + interval '1 second'
+            w.due_at > v_now + interval '1 second'
             OR w.lease_expires_at
-                > holdfast.now() + make_interval(secs => w.lease_seconds) + interval '1 second')
+                > v_now + make_interval(secs => w.lease_seconds) + interval '1 second')
         FOR NO KEY UPDATE SKIP LOCKED
-    ) AND t.state = 'working'
+    LOOP
+        until := least(task.lease_expires_at, v_now + make_interval(secs => task.lease_seconds));
+        UPDATE holdfast.tasks t SET lease_expires_at = until, due_at = least(task.due_at, v_now)
+        WHERE t.tenant = in_tenant AND t.id = task.id AND t.state = 'working';
+    END LOOP;
+END
 $$;
