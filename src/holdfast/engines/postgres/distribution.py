@@ -105,6 +105,7 @@ async def distribute(
                     # Each in a transaction of its own: what is done stays done.
                     await connection.execute(step.statement)
                     progress(step)
+            await connection.execute(_SQL["grant_views"])
         finally:
             if not connection.is_closed():
                 await connection.execute(_LOCKS["unlock"], LOCK)

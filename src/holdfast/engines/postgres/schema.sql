@@ -1215,6 +1215,7 @@ CREATE VIEW holdfast.task_records AS
 --   fork_session(the_tenant text, the_session text, the_at bigint, the_into text) RETURNS SETOF holdfast.sessions
 --   fork_task(in_tenant text, in_id text, in_owner text, in_new_id text, in_new_context_id text, in_at bigint, in_failed boolean, in_submit_key text, in_digest text, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text) RETURNS SETOF holdfast.task_records
 --   functions_by_tenant() RETURNS TABLE(oid oid, name text, is_alone boolean, draws_no_number boolean, distributed text)
+--   grant_views_on_workers() RETURNS void
 --   hand_over(in_role text) RETURNS integer
 --   has_message(in_tenant text, in_task_id text, in_topic text) RETURNS boolean
 --   has_moves() RETURNS boolean
@@ -1324,6 +1325,7 @@ CREATE VIEW holdfast.task_records AS
 --   say_in_task(in_tenant text, in_task_id text, in_seq bigint, in_context_key bigint, in_fence bigint, in_actor text, in_now timestamp with time zone, in_id text, in_at timestamp with time zone, in_body text, in_digest text) RETURNS bigint
 --   search_events(the_tenant text, the_agent text, the_beginning text, the_other text, most_agents integer, the_lexemes text[], the_names text[], the_vector real[], the_model text, the_limit bigint, the_session text, the_types text[], the_since timestamp with time zone, the_until timestamp with time zone, the_owner text, the_path jsonpath, the_values jsonb, k1 double precision, b double precision, body_bytes integer, index_limit bigint, OUT searched text[], OUT queued text[], OUT waiting bigint, OUT indexing boolean, OUT may_index boolean, OUT model text, OUT unembedded boolean, OUT speakers text[], OUT word_seconds double precision, OUT near_seconds double precision, OUT lexicals double precision[], OUT semantics double precision[], OUT matched text[], OUT asks boolean[], OUT borrows boolean[], OUT spoke text[], OUT agents text[], OUT sessions text[], OUT types text[], OUT bodies text[], OUT ids text[], OUT runs text[], OUT times timestamp with time zone[], OUT epochs integer[], OUT seqs bigint[]) RETURNS record
 --   search_words(the_tenant text, the_agent text, the_lexemes text[], the_limit bigint, the_session text, the_types text[], the_since timestamp with time zone, the_until timestamp with time zone, k1 double precision, b double precision) RETURNS TABLE(session_key bigint, epoch integer, seq bigint, score double precision)
+--   seconds_after(the_time timestamp with time zone, seconds double precision) RETURNS timestamp with time zone
 --   send_to_task(in_tenant text, in_id text, in_owner text, in_message_id text, in_topic text, in_body text, in_digest text, in_limit bigint) RETURNS void
 --   sessions_aside(at_most bigint) RETURNS TABLE(tenant text, session text)
 --   sessions_overtaken(at_most bigint) RETURNS TABLE(tenant text, session text, epoch integer)

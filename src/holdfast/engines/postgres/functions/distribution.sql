@@ -191,3 +191,27 @@ BEGIN
 END
 $$;
 REVOKE ALL ON FUNCTION holdfast.filled_tables() FROM PUBLIC;
+
+-- Let the roles read the views of the schema on every worker too: Citus copies views without their rights. Safe
+-- to repeat. Raises what a worker answers. Call it only where the extension is installed.
+CREATE OR REPLACE FUNCTION holdfast.grant_views_on_workers() RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    place record;
+    answer record;
+BEGIN
+    FOR place IN
+        SELECT format('SET citus.enable_ddl_propagation = off; GRANT SELECT ON %s TO %I', c.oid::regclass, r.rolname)
+            AS statement
+        FROM pg_catalog.pg_class c
+        JOIN pg_catalog.pg_roles r ON r.rolname IN ('holdfast_app', 'holdfast_reader')
+        WHERE c.relnamespace = 'holdfast'::regnamespace AND c.relkind = 'v'
+    LOOP
+        FOR answer IN SELECT w.success, w.result FROM run_command_on_workers(place.statement) w LOOP
+            IF NOT answer.success THEN
+                RAISE EXCEPTION 'a worker refused %: %', place.statement, answer.result;
+            END IF;
+        END LOOP;
+    END LOOP;
+END
+$$;
+REVOKE ALL ON FUNCTION holdfast.grant_views_on_workers() FROM PUBLIC;

@@ -1,4 +1,4 @@
--- version: 5
+-- version: 6
 -- Working state.
 
 -- The version after one of the same state: it tells nothing of how much others write. A new state has the
@@ -6,6 +6,12 @@
 CREATE OR REPLACE FUNCTION holdfast.next_state_version(the_last bigint) RETURNS bigint
 LANGUAGE sql VOLATILE
 AS $$ SELECT greatest(the_last + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint) $$;
+
+-- A moment so many seconds later. To add seconds does not depend on a time zone, so it gives one answer for
+-- ever, and an upsert of a distributed table may call it.
+CREATE OR REPLACE FUNCTION holdfast.seconds_after(the_time timestamptz, seconds double precision)
+RETURNS timestamptz LANGUAGE plpgsql IMMUTABLE STRICT
+AS $$ BEGIN RETURN the_time + make_interval(secs => seconds); END $$;
 
 -- Replaces or merges the state of a session if it is at the expected version; 0 is no state, and NULL
 -- any version. in_versions is how many versions are kept, NULL as many as before. Returns the new version.

@@ -25,3 +25,7 @@ SELECT name FROM holdfast.filled_tables() AS name;
 -- Triggers of ours write rows of their own tenant only, and tables are distributed one after another.
 SELECT set_config('citus.enable_unsafe_triggers', 'on', false),
        set_config('citus.multi_shard_modify_mode', 'sequential', false);
+
+-- name: grant_views
+-- Let the roles read the views on every worker.
+SELECT holdfast.grant_views_on_workers();

@@ -12,8 +12,8 @@ RETURNING k.*;
 -- row locked leaves that to the other.
 WITH used AS (
     UPDATE holdfast.api_keys k SET last_used_at = holdfast.now()
-    WHERE (k.tenant, k.digest) = (
-        SELECT u.tenant, u.digest FROM holdfast.api_keys u
+    WHERE k.tenant = $1 AND k.digest = (
+        SELECT u.digest FROM holdfast.api_keys u
         WHERE u.tenant = $1 AND u.digest = $2 AND u.revoked_at IS NULL
             AND (u.expires_at IS NULL OR u.expires_at > holdfast.now())
             AND (u.last_used_at IS NULL

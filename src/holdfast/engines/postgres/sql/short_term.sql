@@ -30,7 +30,23 @@ WHERE s.tenant = $1 AND s.session_id = $2
 -- name: write
 -- Replace a state ($6), or merge keys into it and drop others; the window is kept or set anew, and $7
 -- versions are kept. Returns the new version.
-SELECT holdfast.put_state($1, $2, $3::text::jsonb, $4, $5::text[], $6, NULL, $7);
+INSERT INTO holdfast.states AS s
+    (tenant, session_id, state, ttl_seconds, written_at, expires_at, kept_versions)
+SELECT $1, $2, $3::text::jsonb, $4::double precision, clock.now,
+       clock.now + make_interval(secs => $4), $7
+FROM (SELECT holdfast.now() AS now) clock
+ON CONFLICT (tenant, session_id) DO UPDATE SET
+    state = CASE WHEN $6 OR s.expires_at <= excluded.written_at THEN excluded.state
+                 ELSE (s.state - $5::text[]) || excluded.state END,
+    version = GREATEST(s.version + 1, excluded.version),
+    ttl_seconds = CASE WHEN excluded.ttl_seconds IS NOT NULL OR s.expires_at <= excluded.written_at
+                       THEN excluded.ttl_seconds ELSE s.ttl_seconds END,
+    written_at = excluded.written_at,
+    kept_versions = excluded.kept_versions,
+    expires_at = CASE WHEN excluded.ttl_seconds IS NOT NULL OR s.expires_at <= excluded.written_at
+                      THEN excluded.expires_at
+                      ELSE holdfast.seconds_after(excluded.written_at, s.ttl_seconds) END
+RETURNING s.version;
 
 -- name: write_at_version
 -- The same, if the state is at the expected version.
