@@ -158,7 +158,7 @@ def assign(
     *,
     owner: Annotated[str, typer.Option(help="Who gets it.")],
     new_id: Annotated[
-        str | None, typer.Option("--as", help="Another context id, where the owner has this one.")
+        str | None, typer.Option("--as", help="Another session id, where the owner has this one.")
     ] = None,
     tenant: Tenant = "",
 ) -> None:

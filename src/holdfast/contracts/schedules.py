@@ -85,7 +85,7 @@ class ScheduleStore(Protocol):
     - a tick that a client's clock change skips runs after the gap
     - a tick that a client's clock change repeats runs once
     - next_runs gives the ticks to come
-    - a schedule with a context id makes all its tasks in that context
+    - a schedule with a session id makes all its tasks in that context
     - an expression, a time zone or a policy that is none is refused
     - another owner's schedule is not found on any path
     - the operator lists the schedules of all owners

@@ -1,6 +1,6 @@
 """The upgrade to sessions with an owner: each session is moved once, to an id with its owner.
 
-In earlier versions the session id of a task was its context id, for all owners. A migration records
+In earlier versions the session id of a task was its session id, for all owners. A migration records
 the contexts that have an owner. The next process that opens the stores moves their sessions; the
 migration cannot, because a part of them may be in Redis. Every step can be repeated: if a process
 dies, the next one continues.

@@ -35,7 +35,7 @@ class ClientLedger(Protocol):
     - tasks without a submit key are never merged
     - the same submit key with the same content is the same task
     - the same submit key with other content is a conflict and nothing is written
-    - a context id or an owner that begins with holdfast. is refused
+    - a session id or an owner that begins with holdfast. is refused
     - neither the order of keys nor the id of the message is content
     - a submit key is its owner's own
     - 20 concurrent submits with one submit key make one task

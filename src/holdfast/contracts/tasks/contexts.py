@@ -125,7 +125,7 @@ class ContextLedger(Protocol):
     Promises:
 
     - a context is made on first use
-    - a task without a context id gets a context of its own
+    - a task without a session id gets a context of its own
     - a context has the messages of all its tasks in the order they were stored
     - 20 concurrent tasks of one context lose no message
     - the last messages of a context are given on request
@@ -136,7 +136,7 @@ class ContextLedger(Protocol):
     - pages of contexts follow each other without a gap or a repeat
     - a limit of zero is an empty page of contexts
     - a cursor that no listing of contexts gave is refused
-    - the same context id of another owner is another context
+    - the same session id of another owner is another context
     - the operator lists the contexts of all owners
     - one tenant never sees another's contexts
     - clear_context removes the context with its tasks and all they hold
@@ -145,7 +145,7 @@ class ContextLedger(Protocol):
     - after clear_context no late write of a worker takes effect
     - after clear_context a submit key is free again
     - after clear_context nothing more is delivered
-    - after clear_context the context id begins anew
+    - after clear_context the session id begins anew
     - a context is still there after a reopen
     - a context that a store returns is the caller's to mutate
     """

@@ -159,14 +159,14 @@ class PostgresClients(LedgerView, ClientStorage):
 
 def _is_plain(draft: Draft) -> bool:
     """Return whether a task is due at once, in a new context, and no other has to be looked up."""
-    looked_up = draft.context_id or draft.submit_key or draft.retry_of
+    looked_up = draft.session_id or draft.submit_key or draft.retry_of
     return not (looked_up or draft.push or draft.by) and draft.run_after is None
 
 
 def _plain_columns(draft: Draft) -> tuple[Any, ...]:
     """Return what ``submit_new`` takes of such a draft, apart from its id and owner."""
     return (
-        *(draft.new_context_id, str(draft.agent), draft.metadata, draft.max_attempts),
+        *(draft.new_session_id, str(draft.agent), draft.metadata, draft.max_attempts),
         *(draft.priority, draft.key, *message_columns(draft.message)),
     )
 
@@ -175,7 +175,7 @@ def _submitted(draft: Draft, at: datetime) -> TaskSnapshot:
     """Return such a task as it was stored."""
     return TaskSnapshot(
         StoredTask(
-            *(draft.id, draft.new_context_id, draft.owner, draft.agent, draft.metadata),
+            *(draft.id, draft.new_session_id, draft.owner, draft.agent, draft.metadata),
             *(draft.max_attempts, "", "", at, at),
             version=2,
             priority=draft.priority,
