@@ -51,8 +51,8 @@ async def _fewer_steps(task: TaskContext) -> str:
 @pytest.mark.parametrize(
     ("changed", "now"),
     [
-        (_other_step, "now: step:fetch:1, step:shorten:1."),
-        (_fewer_steps, "now: step:fetch:1, the end."),
+        (_other_step, "steps of this run: step:fetch:1, step:shorten:1."),
+        (_fewer_steps, "steps of this run: step:fetch:1, the end."),
     ],
 )
 async def test_a_handler_whose_steps_no_longer_match_fails_and_shows_both_sequences(
@@ -63,8 +63,8 @@ async def test_a_handler_whose_steps_no_longer_match_fails_and_shows_both_sequen
     await state.tasks.respond(task.id, ChatMessage.user("yes"))
     failed = await _ended(_app(changed), state, task)
     assert failed.state is TaskState.FAILED
-    assert "it did not take step:sum up:1" in failed.note
-    assert "stored: step:fetch:1, step:sum up:1, ask:ask:1;" in failed.note
+    assert "did not repeat step:sum up:1, which is stored" in failed.note
+    assert "Stored steps: step:fetch:1, step:sum up:1, ask:ask:1;" in failed.note
     assert now in failed.note
     # Nothing of the changed code was stored, so the old code can finish it.
     resumed = await state.tasks.resume_failed(task.id)

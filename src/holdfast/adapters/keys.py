@@ -13,10 +13,10 @@ _LIST, _HASHED = "[", "sha256:"
 
 
 def key_of(*parts: str) -> str:
-    r"""Return one id for several texts, or for a text that is no valid id: their JSON array.
+    r"""Return one id for one or more texts: their JSON array.
 
-    Above 512 bytes it is a hash, from which the texts cannot be read back. Different parts always
-    have different keys.
+    An array of more than 512 bytes is replaced by its hash, from which the texts cannot be read
+    back. Different texts have different ids.
 
     >>> key_of("ana", "a/b"), key_of("\n")
     ('["ana","a/b"]', '["\\n"]')

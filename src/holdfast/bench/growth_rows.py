@@ -55,7 +55,7 @@ class Rows:
         row.points.append({"size": size, "calls": len(seconds)} | percentiles(seconds))
 
     def sizes(self, key: tuple[str, str, str]) -> dict[float, dict[str, float]]:
-        """Return the points of a row by size.
+        """Return the measurements of a benchmark row by size; empty if there is no such row.
 
         ::
 

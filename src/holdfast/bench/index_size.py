@@ -18,7 +18,7 @@ VECTOR_TABLES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class TableSize:
-    """A table with its indexes and what it stores outside; ``rows`` is what ANALYZE counted."""
+    """The size of a table with its indexes and TOAST; ``rows`` is the estimate of ANALYZE."""
 
     rows: int
     bytes: int

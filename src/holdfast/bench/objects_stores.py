@@ -112,7 +112,7 @@ def _calls(data: dict[str, bytes], store: Work, resolve: Work) -> dict[str, Call
 
 
 async def run(progress: Callable[[str], None], *, quick: bool = False) -> list[Result]:
-    """Start an S3 server and a Postgres of our own, and measure each operation beside its floor."""
+    """Start an S3 server and a Postgres, and measure each operation beside the bare drivers."""
     data = {name: os.urandom(size) for name, size in SIZES.items()}
     server = SeaweedFS()
     with tempfile.TemporaryDirectory(prefix="hf-bench-") as name:

@@ -126,7 +126,7 @@ def peers(
     quick: Quick = False,
     report: ReportTo = None,
 ) -> None:
-    """Measure other libraries with the same operations, servers and payloads, by turns.
+    """Compare with other libraries: the same operations, servers and payloads, in alternation.
 
     A library that is not installed is reported as missing; `make bench` installs all of them into a
     separate environment.

@@ -113,7 +113,10 @@ def login(
 
     password = with_secret_files(os.environ).get("HOLDFAST_LOGIN_PASSWORD", "")
     if not password:
-        raise ConfigError(f"set HOLDFAST_LOGIN_PASSWORD to the password of {name}")
+        raise ConfigError(
+            f"set HOLDFAST_LOGIN_PASSWORD to the password of {name}, or "
+            "HOLDFAST_LOGIN_PASSWORD_FILE to a file with it"
+        )
     new = asyncio.run(work())
     _out.print(f"{'created' if new else 'changed'} the login {name}, for {', '.join(kinds)}")
 

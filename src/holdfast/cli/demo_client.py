@@ -98,7 +98,9 @@ class DemoClient:
                 pass
             self._check()
             if time.monotonic() > limit:
-                raise TimedOutError("the demo", f"waited {WAIT_SECONDS:g} seconds for {what}")
+                raise TimedOutError(
+                    "the demo", f"gave up waiting for {what} after {WAIT_SECONDS:g} seconds"
+                )
             time.sleep(0.05)
 
 

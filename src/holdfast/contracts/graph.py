@@ -42,7 +42,7 @@ class GraphStore(Protocol):
 
     @abstractmethod
     async def add_entities(self, entities: list[Entity]) -> list[str]:
-        """Store entities, all or none. An existing id is replaced and keeps its relationships.
+        """Store entities, all or none. One with the same id is replaced; its relationships stay.
 
         ::
 
@@ -215,7 +215,7 @@ class KnowledgeGraph(Front, Graph):
         self._storage = storage
 
     async def add_entities(self, entities: list[Entity]) -> list[str]:
-        """Store entities, all or none. An existing id is replaced and keeps its relationships."""
+        """Store entities, all or none. One with the same id is replaced; its relationships stay."""
         drafts = draft_entities(entities)
         for at, draft in enumerate(drafts):
             self._limits.check_value(f"entities[{at}].properties", draft.properties)

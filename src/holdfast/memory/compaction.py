@@ -330,7 +330,7 @@ def _check(messages: object, strategies: object) -> None:
         if isinstance(strategy, type):
             raise InvalidInputError(
                 f"strategies[{at}]",
-                f"must be an object, not a class: pass {strategy.__name__}(...)",
+                f"must be an instance, not the class: pass {strategy.__name__}(...)",
             )
         if not isinstance(strategy, SummaryCheckpoint) and not hasattr(strategy, "apply"):
             raise InvalidInputError(

@@ -69,9 +69,10 @@ class Journal:
         raise ConflictError(
             "step",
             str(first),
-            f"this run took other steps than the stored ones: it did not take {first}; "
-            f"stored: {', '.join(stored)}; now: {', '.join(taken)}. Run the task with the code "
-            "that it began with, or give the changed handler a new version",
+            f"the handler did not repeat {first}, which is stored. "
+            f"Stored steps: {', '.join(stored)}; steps of this run: {', '.join(taken)}. "
+            "Run the task with the code that it began with, or give the changed handler a new "
+            "version",
         )
 
     def taken_over(self, kind: str) -> set[str]:
@@ -120,7 +121,8 @@ def check_digest(step: StepRecord, digest: str) -> None:
             "step",
             str(step.key),
             f"{step.key} is stored with other arguments: a handler must take the same steps with "
-            "the same arguments on every run; give a changed step another name",
+            "the same arguments on every run; run the task with the code that it began with, or "
+            "give the changed handler a new version",
         )
 
 

@@ -95,7 +95,9 @@ class SealedGraph(GraphStorage):
         """Run a Cypher query, unless the graph is sealed."""
         if self._seal.keys is not None:
             raise NotSupportedError(
-                "sealed", "Cypher", why="it would read and write unsealed properties: use walks"
+                "sealed",
+                "Cypher",
+                why="the stored properties are encrypted: use get_neighbors or find_entities",
             )
         inner = cast("CypherStorage", self._inner)
         return await inner.query(text, params, columns, write=write)

@@ -40,7 +40,7 @@ _METADATA = Place("session", "", "metadata")
 
 
 async def seal_entries(sealing: Seal, entries: Iterable[LogEntry]) -> list[LogEntry]:
-    """Return entries with their bodies sealed; the same entry gives the same bytes again.
+    """Return entries with encrypted bodies. A retry of an entry gives the same bytes.
 
     ::
 
@@ -157,7 +157,7 @@ class SealedTranscripts(Transcripts):
 
 
 class SealedEpisodes(EpisodeStorage):
-    """``EpisodeStorage`` in front of an engine's, with the same hits of a recall by words.
+    """Encrypts what an ``EpisodeStorage`` stores; a search by words finds the same events.
 
     ::
 

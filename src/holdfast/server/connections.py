@@ -161,7 +161,7 @@ class LimitedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Read bytes; a request head must be complete before its deadline."""
+        """Read bytes; close the connection if a request's headers take too long."""
         if not self._admitted or self.transport.is_closing():
             return
         super().data_received(data)

@@ -85,10 +85,10 @@ class CheckpointStorage(Protocol):
     async def ancestors(
         self, thread: str, namespace: str, id: str | None, channels: Sequence[str]
     ) -> Sequence[Checkpoint]:
-        """Return the parent of a checkpoint, its parent and so on, each at most once.
+        """Return the ancestors of a checkpoint, the nearest first, each at most once.
 
-        Each has the values and writes of those ``channels`` for which no earlier one has a value.
-        The list ends once every channel has a value.
+        Each has only the values and writes of those ``channels`` that no nearer ancestor has a
+        value for. The list ends when every channel has a value, or at the last parent.
         """
 
     @abstractmethod

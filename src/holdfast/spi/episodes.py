@@ -224,7 +224,7 @@ class EventStorage(Protocol):
 
 
 class EpisodeStorage(EventStorage, Protocol):
-    """The events and sessions of one tenant. A session exists with its first event or start."""
+    """The events and sessions of one tenant. A start or a first event creates a session."""
 
     @abstractmethod
     async def start_session(self, session: str, agent: str, metadata: str | None) -> Session:

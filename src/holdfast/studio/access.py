@@ -1,4 +1,4 @@
-"""Who may use Studio: links that work once, signed session cookies, and tokens of forms."""
+"""Who may use Studio: links that work once, signed session cookies, and CSRF tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One span for each HTTP request, in the trace that its header names."""
+"""One span for each HTTP request, in the trace of its ``traceparent`` header."""
 
 from __future__ import annotations
 

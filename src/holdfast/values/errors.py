@@ -122,7 +122,9 @@ class IllegalTransitionError(ConflictError):
         self.from_state = from_state
         self.to_state = to_state
         super().__init__(
-            kind, key, message or f"{kind} {key!r} cannot go from {from_state!r} to {to_state!r}"
+            kind,
+            key,
+            message or f"{kind} {key!r} cannot go from {str(from_state)!r} to {str(to_state)!r}",
         )
 
 

@@ -34,7 +34,9 @@ LINK_WEIGHT = 0.25
 
 
 def idf(documents: int, holding: int) -> float:
-    """Return the weight of a lexeme that ``holding`` of ``documents`` texts have; above 0.
+    """Return the inverse document frequency of a lexeme, always above 0.
+
+    ``holding`` of ``documents`` texts have it.
 
     >>> idf(100, 1) > idf(100, 50) > idf(100, 100) > 0
     True

@@ -23,6 +23,10 @@ WORDS = "words"
 """The key of the blind words of a sealed event."""
 
 _NAMED = re.compile(rf'"{re.escape(SEALED)}"\s*:')
+_RESERVED = (
+    f"must not have the key {SEALED!r}, nor a text that begins with {SEALED_TEXT!r}: they are "
+    "reserved; use another"
+)
 
 
 def is_sealed(value: Any) -> TypeGuard[dict[str, Any]]:
@@ -41,7 +45,7 @@ def check_unsealed(field: str, text: str) -> str:
     '{"step":1}'
     """
     if SEALED in text and (_NAMED.search(text) or text.startswith(SEALED_TEXT)):
-        raise InvalidInputError(field, f"must not have {SEALED!r} in it: the name is reserved")
+        raise InvalidInputError(field, _RESERVED)
     return text
 
 
@@ -52,7 +56,7 @@ def check_parts(field: str, text: str) -> str:
     '{"text":"hello"}'
     """
     if f'"{SEALED_TEXT}' in text:
-        raise InvalidInputError(field, f"must not have {SEALED!r} in it: the name is reserved")
+        raise InvalidInputError(field, _RESERVED)
     return check_unsealed(field, text)
 
 

@@ -51,7 +51,7 @@ def _service(address: str, key: str) -> OpenAICompatibleEmbedder:
     model, dimension = given.pop("model", ""), given.pop("dimension", "")
     if given or not model or not dimension.isdecimal():
         raise ConfigError(
-            "HOLDFAST_EMBEDDER names a service: write it as openai:URL?model=NAME&dimension=N, "
-            "and put its key into HOLDFAST_EMBEDDER_KEY"
+            "HOLDFAST_EMBEDDER must be openai:URL?model=NAME&dimension=N: a part is missing or "
+            "unknown; the API key belongs into HOLDFAST_EMBEDDER_KEY"
         )
     return OpenAICompatibleEmbedder(url, model, dimension=int(dimension), api_key=key)

@@ -40,7 +40,7 @@ class OwnedLedger:
     def _call(self, method: Any, *args: Any, owner: Owner = None, **options: Any) -> Any:
         if owner not in (None, "", self._owner):
             raise InvalidInputError(
-                "owner", f"must be {self._owner!r} here: leave it out, or use the state itself"
+                "owner", f"must be {self._owner!r} or left out: this state was made by for_owner"
             )
         return method(*args, owner=self._owner, **options)
 

@@ -54,7 +54,9 @@ def _content(variable: str, path: str) -> str:
             "check the path, and that the user of this process may read it"
         ) from None
     except (UnicodeDecodeError, ValueError):
-        raise ConfigError(f"{variable}: {path} is no text in UTF-8: write it again") from None
+        raise ConfigError(
+            f"{variable}: {path} is not valid UTF-8: save the file as UTF-8"
+        ) from None
     if len(data) > MAX_BYTES:
         raise ConfigError(f"{variable}: {path} has more than {MAX_BYTES} bytes: check the path")
     if not text:

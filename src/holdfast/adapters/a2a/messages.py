@@ -119,7 +119,7 @@ def to_status(status: pb.TaskStatus, message: ChatMessage | None, **extra: Any) 
 
 
 def when(status: pb.TaskStatus) -> datetime:
-    """Return the time of a status, in microseconds; ``NO_TIME`` without one."""
+    """Return the timestamp of a status as a datetime; ``NO_TIME`` if it has none."""
     return at(status.timestamp.ToNanoseconds()) if status.HasField("timestamp") else NO_TIME
 
 

@@ -41,7 +41,7 @@ class HoldfastEventStream(TaskEventStream):
     async def subscribe(
         self, task_id: str, *, after: TaskVersion
     ) -> AsyncGenerator[VersionedEvent, None]:
-        """Yield the events of a task after a version, until it has ended."""
+        """Yield the events of a task after the given version, until the task has ended."""
         seen = after._value if isinstance(after._value, int) else 0  # noqa: SLF001 - as the store
         found = _read(self._portal.state, task_id, seen)
         try:

@@ -202,7 +202,7 @@ def _check_at(field: str, at: object) -> datetime:
     """Check a time. Drivers read the very first and last one as infinite."""
     moment = check_time(field, at)
     if not _FIRST <= moment <= _LAST:
-        raise InvalidInputError(field, "must be after the first day of year 1 and before year 9999")
+        raise InvalidInputError(field, "must be after 0001-01-01 and before 9999-01-01")
     return moment
 
 

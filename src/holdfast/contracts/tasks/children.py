@@ -22,7 +22,7 @@ from holdfast.values.tasks.trace import encode_untraced
 
 
 class ChildOptions(TypedDict):
-    """What a child is submitted with, apart from its agent and message."""
+    """The optional arguments of a child task; its agent and message are given separately."""
 
     session_id: str | None
     metadata: dict[str, Any] | None

@@ -161,7 +161,7 @@ class CleanupCalls(LedgerCalls, CleanupLedger):
         return await self._storage.list_context_cleanup(context_key(session_id, owner))
 
     async def keep_files(self, task_id: str, refs: Sequence[str]) -> bool:
-        """Mark blobs as files of the task's artifacts: due when the task is deleted."""
+        """Keep blobs until the task is deleted: they are files of its artifacts."""
         task = check_id("task_id", task_id)
         return await self._storage.keep_files(task, check_ids("refs", refs))
 

@@ -105,7 +105,7 @@ class TranscriptLedger(Protocol):
 
     @abstractmethod
     async def mark_copied(self, tasks: Sequence[tuple[str, int]]) -> set[str]:
-        """Mark tasks, given by id and version. Returns the ids of those that still exist.
+        """Mark tasks, given by id and version, as copied. Returns the ids that still exist.
 
         ::
 
@@ -120,7 +120,7 @@ class ContextLedger(Protocol):
 
     A context belongs to the owner of its first task, and ids are separate per owner: another
     owner's ``c1`` is another context, so that no owner learns which ids others use. The default of
-    ``owner`` is that of the state, else no owner.
+    ``owner`` is that of the state; without one, only contexts without an owner are found.
 
     Promises:
 
@@ -264,7 +264,7 @@ class ContextCalls(LedgerCalls, ContextLedger, TranscriptLedger):
         return [_load(said) for said in found]
 
     async def mark_copied(self, tasks: Sequence[tuple[str, int]]) -> set[str]:
-        """Mark tasks, given by id and version. Returns the ids of those that still exist."""
+        """Mark tasks, given by id and version, as copied. Returns the ids that still exist."""
         return await self._storage.mark_copied(
             [_check_version(at, one) for at, one in enumerate(check_list("tasks", tasks))]
         )

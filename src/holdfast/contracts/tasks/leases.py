@@ -318,9 +318,9 @@ class LeaseCalls(LedgerCalls, LeaseLedger):
         if result is not None and outcome.to is not TaskState.COMPLETED:
             raise InvalidInputError("result", "can only be combined with the state completed")
         if outcome.children and outcome.to is not TaskState.SUBMITTED:
-            raise InvalidInputError("children", "can only be combined with the state submitted")
+            raise InvalidInputError("children", "can only be combined with to='submitted'")
         if topic is not None and outcome.to is not TaskState.SUBMITTED:
-            raise InvalidInputError("topic", "can only be combined with the state submitted")
+            raise InvalidInputError("topic", "can only be combined with to='submitted'")
         if outcome.form is not None and outcome.to not in WAITING:
             raise InvalidInputError(
                 "options" if schema is None else "schema",

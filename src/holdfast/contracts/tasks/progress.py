@@ -154,10 +154,10 @@ class ProgressLedger(Protocol):
 
     @abstractmethod
     async def restore_artifacts(self, lease: Lease, step: StepKey) -> list[ArtifactChunk]:
-        """Write the chunks of a stored step again in this attempt, and return them.
+        """Write the artifact chunks of a stored step again in this attempt, and return them.
 
-        A resumed handler calls it as it passes the step. In the attempt that ran the step, and
-        when it was called before, nothing is written.
+        Call it when a resumed handler skips the step. It writes nothing and returns an empty list
+        if this attempt ran the step, or has restored its chunks before.
 
         ::
 

@@ -288,7 +288,7 @@ def too_many_configs(most: int) -> InvalidInputError:
 
 
 def check_busy(busy: object) -> dict[str, int]:
-    """Check the number of entries per owner that are being delivered.
+    """Check how many deliveries each owner has in progress; ``None`` is no owner.
 
     >>> check_busy(None), check_busy({"ana": 2})
     ({}, {'ana': 2})

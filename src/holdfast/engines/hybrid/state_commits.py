@@ -1,4 +1,4 @@
-"""Commits of working states: concurrent writers share one read of the hot store and one commit."""
+"""Saves working states from Redis in Postgres: concurrent writers share one read and one commit."""
 
 from __future__ import annotations
 

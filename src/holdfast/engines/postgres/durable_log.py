@@ -27,7 +27,7 @@ _SQL = load("durable_log")
 
 
 class PostgresDurableLog(DurableLog):
-    """``DurableLog`` on the session log of the Postgres engine.
+    """The session logs of a tenant in Postgres, for an engine whose newest events are in Redis.
 
     ::
 

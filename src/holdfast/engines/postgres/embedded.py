@@ -252,8 +252,8 @@ def _check_place(folder: Path) -> None:
     if found not in (None, place()):
         raise ConfigError(
             f"the folder {str(folder)!r} is in use by another container or machine "
-            f"({(found or {}).get('host')}): an embedded folder serves one at a time; "
-            "run a Postgres server and use its URL"
+            f"({(found or {}).get('host')}): stop that one, or run a Postgres server and use its "
+            "URL"
         )
 
 

@@ -1,4 +1,4 @@
-"""Finds the records of an erasure on Postgres, and keeps the receipts."""
+"""Finds and counts the rows that an erasure deletes from Postgres, and stores the receipts."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ _SQL = load("scrub")
 class Scrub:
     """The jobs of ``holdfast db maintain --scrub``, on a connection of a superuser.
 
-    Each table is locked while it is rewritten. What replicas, replication slots, backups and an
-    archive of the log keep is not reached. ::
+    Each table is locked while VACUUM FULL rewrites it. Recycled WAL segments are overwritten.
+    Data in replicas, replication slots, backups and a WAL archive is not removed. ::
 
         for name, job in Scrub(connection).jobs().items():
             print(name, await job())

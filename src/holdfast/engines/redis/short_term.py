@@ -135,7 +135,7 @@ class RedisStates(HotStates):
         return bool(there)
 
     async def forget(self, session: str, *, version: int) -> bool:
-        """Delete a state if it is still at a version. Returns whether it was."""
+        """Delete a state if it has this version; 0 is no state. Returns whether it had it."""
         keys = self._keys(session)
         gone = await self._run(
             "state_forget",

@@ -17,11 +17,11 @@ RETRY_KEY = "holdfast.retry/"
 
 
 class ManyQuery(NamedTuple):
-    """An operation on the tasks that match, the lowest ids first.
+    """An operation on the tasks that match, in the order of their ids.
 
-    Only tasks that it can be done to: a cancel and a pause are for tasks that have not ended, a
-    retry is for those that have, and has not been done before. A task that somebody else runs can
-    only be canceled.
+    Tasks that it does not apply to are skipped. Cancel and pause apply to tasks that have not
+    ended. Retry applies to tasks that have ended and were not retried before. An adopted task,
+    which another system runs, can only be canceled.
     """
 
     what: ManyRequest
