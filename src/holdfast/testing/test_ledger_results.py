@@ -99,9 +99,11 @@ async def test_wait_of_an_unknown_task_or_another_owners_is_not_found(store: Any
     task = await submitted(store, owner="ana")
     await store.cancel(task.id)
     for key, owner in (("nothing", None), (task.id, "ben"), (task.id, "")):
-        with pytest.raises(NotFoundError):
-            await store.wait(key, owner=owner)
+        for seconds in (None, 1e-9):
+            with pytest.raises(NotFoundError):
+                await store.wait(key, owner=owner, timeout_seconds=seconds)
     assert (await store.wait(task.id, owner="ana")).id == task.id
+    assert (await store.wait(task.id, timeout_seconds=1e-9)).id == task.id
 
 
 async def test_every_waiter_of_a_task_gets_its_end(store: Any) -> None:

@@ -83,32 +83,33 @@ class ResultCalls(LedgerCalls, ClientLedger, ResultLedger):
         self, task_id: str, *, timeout_seconds: float | None = None, owner: Owner = None
     ) -> TaskRecord:
         """Return a task when it has ended."""
-        key = task_key(task_id, owner)
-        if timeout_seconds is None:
-            return await self._ended(key)
-        try:
-            async with asyncio.timeout(check_seconds("timeout_seconds", timeout_seconds)):
-                return await self._ended(key)
-        except TimeoutError:
-            raise TimeoutError(
-                f"task {task_id!r} has not ended after {timeout_seconds:g} seconds: it goes on, "
-                "wait for it again"
-            ) from None
-
-    async def _ended(self, key: TaskKey) -> TaskRecord:
+        key, seconds = task_key(task_id, owner), timeout_seconds
+        if seconds is not None:
+            seconds = check_seconds("timeout_seconds", seconds)
         with self._storage.following(key.task_id) as followed:
-            while True:
-                # No events: only the state, and the mark that somebody waits.
-                found = await self._storage.next_events(key, MOST)
-                if found is None:
-                    raise NotFoundError("task", key.task_id)
-                if found.state in TERMINAL:
-                    break
-                await followed.wait(found=False)
+            # However short the wait is: a task that is not there, or has ended, is not waited for.
+            ended = await self._has_ended(key)
+            try:
+                async with asyncio.timeout(seconds):
+                    while not ended:
+                        await followed.wait(found=False)
+                        ended = await self._has_ended(key)
+            except TimeoutError:
+                raise TimeoutError(
+                    f"task {task_id!r} has not ended after {seconds:g} seconds: it goes on, "
+                    "wait for it again"
+                ) from None
         task = await self._storage.get(key, Extent())
         if task is None:
             raise NotFoundError("task", key.task_id)
         return task.load()
+
+    async def _has_ended(self, key: TaskKey) -> bool:
+        # No events: only the state, and the mark that somebody waits.
+        found = await self._storage.next_events(key, MOST)
+        if found is None:
+            raise NotFoundError("task", key.task_id)
+        return found.state in TERMINAL
 
     @renamed(context_id="session_id")
     async def submit_and_wait(
