@@ -25,5 +25,6 @@ SELECT * FROM holdfast.tenants_to_clean($1);
 SELECT * FROM holdfast.survey_work($1, $2);
 
 -- name: ring
--- Notify workers: $1 topics.
-SELECT holdfast.notify(topic) FROM unnest($1::text[]) AS topic;
+-- Notify workers: $1 topics. A notice is a hint, so its commit does not wait for the disk.
+SELECT holdfast.notify(topic), set_config('synchronous_commit', 'off', true)
+FROM unnest($1::text[]) AS topic;
