@@ -21,7 +21,7 @@ _OPERATIONS = load("ledger_operations")
 
 def _listed(states: list[str] | None) -> tuple[Any, ...]:
     """The arguments of a list without a filter, or by states."""
-    return ("acme", *[None] * 4, states, *[None] * 6, 50, 1, False, False, True)
+    return ("acme", *[None] * 4, states, *[None] * 6, 50, 1, False, False, True, True)
 
 
 async def test_lists_of_many_tasks_read_no_more_than_a_page() -> None:

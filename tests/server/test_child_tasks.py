@@ -33,6 +33,10 @@ async def test_a_client_sees_no_child_of_its_task_and_an_operator_does(state: St
             one = await client.get(f"/tasks/{child.id}", headers=headers)
             assert (SECRET in listed.text, SECRET in one.text) == (seen, seen)
             assert one.status_code == (200 if seen else 404)
+            assert listed.json()["totalSize"] == (2 if seen else 1)
+            asked = {"jsonrpc": "2.0", "id": 1, "method": "contexts/list", "params": {}}
+            contexts = (await client.post("/", headers=headers, json=asked)).json()["result"]
+            assert [one["tasks"] for one in contexts["contexts"]] == ([1, 1] if seen else [1])
         headers = {**MODERN, "Authorization": f"Bearer {keys[KeyScope.OWNER]}"}
         refused = await client.post(f"/tasks/{child.id}:cancel", headers=headers, json={})
         assert refused.status_code == 404

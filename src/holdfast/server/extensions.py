@@ -123,7 +123,10 @@ class Extensions:
     async def _contexts_list(self, params: _ContextsList, call: Call) -> dict[str, Any]:
         check_page_size(params.page_size)
         page = await call.state.tasks.list_contexts(
-            owner=call.reads, limit=params.page_size, cursor=params.page_token or None
+            owner=call.reads,
+            limit=params.page_size,
+            cursor=params.page_token or None,
+            children=call.caller.operates,
         )
         return {
             "contexts": [_context(one, call) for one in page.contexts],

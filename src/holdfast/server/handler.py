@@ -93,6 +93,7 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
             # If it is unset, the server chooses: a page of whole conversations would be too large.
             messages_limit=_history(params) or 0,
             artifacts=params.include_artifacts,
+            children=call.caller.operates,
             count=True,
             max_bytes=self.options.max_answer_bytes,
         )

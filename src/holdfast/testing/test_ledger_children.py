@@ -177,6 +177,43 @@ async def test_the_children_of_a_task_are_listed_in_the_order_of_their_ids_page_
     assert (await store.children("nothing")).tasks == []
 
 
+async def test_a_list_without_children_has_and_counts_only_tasks_that_no_task_submitted(
+    store: Any,
+) -> None:
+    lease = await leased(store, owner="ana")
+    other = await store.submit("writer", WORK, owner="ana")
+    for number in range(3):
+        await _child(store, lease, number + 1)
+    clients = {lease.task_id, other.id}
+    for order in ("newest", "oldest"):
+        page = await store.list(owner="ana", children=False, count=True, order=order, limit=1)
+        rest = await store.list(
+            owner="ana", children=False, order=order, cursor=page.next_cursor, max_bytes=10_000
+        )
+        assert {one.id for one in (*page.tasks, *rest.tasks)} == clients
+        assert (page.total, len(page.tasks), rest.next_cursor) == (2, 1, None)
+    assert (await store.list(owner="ana", count=True)).total == 5
+
+
+async def test_contexts_that_only_children_have_are_left_out_of_a_list_without_children(
+    store: Any,
+) -> None:
+    await store.submit("writer", WORK, context_id="c1", owner="ana")
+    [claimed] = await store.claim("w1")
+    await _child(store, claimed.lease, 1)
+    await _child(store, claimed.lease, 2, context_id="c1")
+    every = await store.list_contexts(owner="ana")
+    shown = await store.list_contexts(owner="ana", children=False)
+    assert {(one.id, one.tasks) for one in shown.contexts} == {("c1", 1)}
+    assert len(every.contexts) == 2
+    assert {one.tasks for one in every.contexts if one.id == "c1"} == {2}
+    other = await store.submit("writer", WORK, context_id="c2", owner="ana")
+    page = await store.list_contexts(owner="ana", children=False, limit=1)
+    rest = await store.list_contexts(owner="ana", children=False, cursor=page.next_cursor)
+    assert [one.id for one in (*page.contexts, *rest.contexts)] == ["c2", "c1"]
+    await store.delete(other.id)
+
+
 async def test_another_owners_children_are_not_found(store: Any) -> None:
     lease = await leased(store, owner="ana")
     child = await _child(store, lease)

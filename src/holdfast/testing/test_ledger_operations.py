@@ -184,6 +184,16 @@ async def test_counts_stops_at_its_limit_and_says_so(store: TaskLedger) -> None:
     assert (none.counts, none.capped) == ({}, True)
 
 
+@pytest.mark.parametrize("limit", [10_000_001, 2**31, 2**63 - 1])
+async def test_counts_of_more_than_ten_million_tasks_is_refused(
+    store: TaskLedger, limit: int
+) -> None:
+    with pytest.raises(InvalidInputError) as refused:
+        await store.counts(limit=limit)
+    assert refused.value.field == "limit"
+    assert (await store.counts(limit=10_000_000)).counts == {}
+
+
 async def test_workers_gives_the_tasks_that_each_worker_holds_and_its_last_heartbeat(
     store: TaskLedger, harness: Harness
 ) -> None:

@@ -791,6 +791,7 @@ class BlockingTaskLedger:
         id_prefix: str | None = ...,
         worker: str | None = ...,
         text: str | None = ...,
+        children: bool = ...,
         order: TaskOrder = ...,
         limit: int = ...,
         cursor: str | None = ...,
@@ -805,7 +806,12 @@ class BlockingTaskLedger:
         self, session_id: str, *, owner: str | None = ...
     ) -> builtins.list[CleanupMark]: ...
     def list_contexts(
-        self, *, owner: Owner = ..., limit: int = ..., cursor: str | None = ...
+        self,
+        *,
+        owner: Owner = ...,
+        limit: int = ...,
+        cursor: str | None = ...,
+        children: bool = ...,
     ) -> ContextPage: ...
     def list_feedback(self, task_id: str, *, owner: Owner = ...) -> builtins.list[Feedback]: ...
     def list_outbox(self, task_id: str, *, owner: Owner = ...) -> builtins.list[OutboxEntry]: ...

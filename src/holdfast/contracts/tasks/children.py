@@ -50,6 +50,8 @@ class ChildLedger(Protocol):
     - 10 concurrent submits of one child make one
     - a task that was asked to cancel submits no child
     - the children of a task are listed in the order of their ids, page by page
+    - a list without children has and counts only tasks that no task submitted
+    - contexts that only children have are left out of a list without children
     - another owner's children are not found
     - one tenant never sees another's children
     - a parent that waits is not claimed until all its children have ended

@@ -201,6 +201,7 @@ class ClientLedger(Protocol):
         id_prefix: str | None = None,
         worker: str | None = None,
         text: str | None = None,
+        children: bool = True,
         order: TaskOrder = "newest",
         limit: int = 50,
         cursor: str | None = None,
@@ -216,6 +217,7 @@ class ClientLedger(Protocol):
         once.
         ``updated_after`` includes that moment, ``updated_before`` does not. ``worker`` is the one
         that holds the task. ``text`` is a part of the first message, ASCII letters in any case.
+        ``children=False`` leaves out the tasks that other tasks submitted.
         ``order="oldest"`` turns the listing round; a cursor goes on in the order it came from.
         ``first_message=True`` fills ``TaskRecord.first_message``. ``count=True`` counts all that
         match. With

@@ -136,6 +136,7 @@ class ClientCalls(LedgerCalls, ClientLedger):
         id_prefix: str | None = None,
         worker: str | None = None,
         text: str | None = None,
+        children: bool = True,
         order: TaskOrder = "newest",
         limit: int = 50,
         cursor: str | None = None,
@@ -156,7 +157,7 @@ class ClientCalls(LedgerCalls, ClientLedger):
             id_prefix=id_prefix,
             worker=worker,
             text=text,
-        )
+        )._replace(children=bool(children))
         if order not in ("newest", "oldest"):
             raise InvalidInputError("order", f"must be 'newest' or 'oldest', not {order!r}")
         after = None

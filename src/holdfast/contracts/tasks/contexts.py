@@ -152,9 +152,17 @@ class ContextLedger(Protocol):
 
     @abstractmethod
     async def list_contexts(
-        self, *, owner: Owner = None, limit: int = 50, cursor: str | None = None
+        self,
+        *,
+        owner: Owner = None,
+        limit: int = 50,
+        cursor: str | None = None,
+        children: bool = True,
     ) -> ContextPage:
         """Return contexts without messages, the newest first, then by id, descending.
+
+        With ``children=False`` the tasks that other tasks submitted are not counted, and the
+        contexts that only those have are left out.
 
         ::
 
@@ -199,7 +207,12 @@ class ContextCalls(LedgerCalls, ContextLedger, TranscriptLedger):
     """``ContextLedger`` and ``TranscriptLedger`` on any engine."""
 
     async def list_contexts(
-        self, *, owner: Owner = None, limit: int = 50, cursor: str | None = None
+        self,
+        *,
+        owner: Owner = None,
+        limit: int = 50,
+        cursor: str | None = None,
+        children: bool = True,
     ) -> ContextPage:
         """Return contexts without messages, the newest first, then by id, descending."""
         whose, most = check_owner(owner), check_count("limit", limit)
@@ -210,7 +223,9 @@ class ContextCalls(LedgerCalls, ContextLedger, TranscriptLedger):
         if most == 0:
             return ContextPage([])
         # One more than requested, to detect whether there is a next page.
-        found = await self._storage.list_contexts(whose, after, min(most + 1, MOST))
+        found = await self._storage.list_contexts(
+            whose, after, min(most + 1, MOST), children=bool(children)
+        )
         page, last = found[:most], None
         if len(found) > most:
             last = encode_cursor(page[-1].created_at, page[-1].id, page[-1].owner)

@@ -17,6 +17,8 @@ from holdfast.values.tasks.operations import ManyTasks, TaskCounts, WorkerRecord
 
 COUNTED = 100_000
 """How many tasks ``counts`` counts at most, unless the caller passes another limit."""
+MAX_COUNTED = 10_000_000
+"""The highest limit of ``counts``."""
 MANY = 1000
 MAX_MANY = 10_000
 """How many tasks one operation is for at most."""
@@ -32,6 +34,7 @@ class OperationLedger(Protocol):
     - counts gives the number of tasks by agent
     - counts takes the filters of list
     - counts stops at its limit and says so
+    - counts of more than ten million tasks is refused
     - versions gives the ids and versions of the tasks that changed last
     - workers gives the tasks that each worker holds and its last heartbeat
     - a worker without tasks is not among the workers
@@ -161,7 +164,9 @@ class OperationCalls(LedgerCalls, OperationLedger):
         if by not in get_args(CountBy):
             raise InvalidInputError("by", f"must be 'state' or 'agent', not {by!r}")
         wanted = check_filter(owner, **where)
-        return await self._storage.counts(by, wanted, check_count("limit", limit))
+        if check_count("limit", limit) > MAX_COUNTED:
+            raise InvalidInputError("limit", f"must be at most {MAX_COUNTED}")
+        return await self._storage.counts(by, wanted, limit)
 
     async def versions(self, *, owner: Owner = None, limit: int = 100) -> dict[str, int]:
         """Return the ids and versions of the tasks whose state changed last."""

@@ -1253,7 +1253,7 @@ CREATE VIEW holdfast.task_records AS
 --   lock_task(in_tenant text, in_id text, in_owner text) RETURNS holdfast.tasks
 --   mark_delivered(in_tenant text, in_task_id text, in_config_id text, in_seq bigint) RETURNS boolean
 --   mark_failed(in_tenant text, in_task_id text, in_config_id text, in_seq bigint, in_attempts bigint, in_error text, in_max_attempts bigint, in_delay_seconds double precision) RETURNS boolean
---   matching_tasks(in_tenant text, in_owner text, in_context_id text, in_agent text, in_after timestamp with time zone, in_states text[], in_before timestamp with time zone, in_prefix text, in_worker text, in_text text) RETURNS SETOF holdfast.tasks
+--   matching_tasks(in_tenant text, in_owner text, in_context_id text, in_agent text, in_after timestamp with time zone, in_states text[], in_before timestamp with time zone, in_prefix text, in_worker text, in_text text, in_children boolean) RETURNS SETOF holdfast.tasks
 --   merge_block_slice(the_tenant text, the_agent text, the_slice integer, the_slices integer) RETURNS bigint
 --   merge_blocks(the_tenant text, the_agent text) RETURNS bigint
 --   move_session(the_tenant text, old_prefix text, the_session text, new_prefix text, the_name text) RETURNS text

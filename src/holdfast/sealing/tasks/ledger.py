@@ -112,10 +112,10 @@ class SealedContexts(SealedCalls, ContextStorage):
     """``ContextStorage`` in front of an engine's."""
 
     async def list_contexts(
-        self, owner: str | None, after: ContextAfter | None, limit: int
+        self, owner: str | None, after: ContextAfter | None, limit: int, *, children: bool
     ) -> list[ContextRecord]:
         """Return contexts."""
-        return await self._inner.list_contexts(owner, after, limit)
+        return await self._inner.list_contexts(owner, after, limit, children=children)
 
     async def get_context(self, key: ContextKey, extent: Extent) -> ContextSnapshot | None:
         """Return a context with its last messages."""

@@ -29,6 +29,8 @@ class TaskFilter(NamedTuple):
     worker: str | None = None
     text: str | None = None
     """What a text of the first message contains; ASCII letters in any case."""
+    children: bool = True
+    """Whether tasks that other tasks submitted are among them. For pages of tasks alone."""
 
 
 class TaskAfter(NamedTuple):

@@ -45,9 +45,13 @@ class ContextStorage(Protocol):
 
     @abstractmethod
     async def list_contexts(
-        self, owner: str | None, after: ContextAfter | None, limit: int
+        self, owner: str | None, after: ContextAfter | None, limit: int, *, children: bool
     ) -> list[ContextRecord]:
-        """Return contexts of an owner, or of all, by time, id and owner, descending."""
+        """Return contexts of an owner, or of all, by time, id and owner, descending.
+
+        Without ``children`` tasks that other tasks submitted are not counted, and contexts that
+        have no other tasks are left out.
+        """
 
     @abstractmethod
     async def get_context(self, key: ContextKey, extent: Extent) -> ContextSnapshot | None:

@@ -254,4 +254,5 @@ def fits(row: TaskRow, wanted: TaskFilter) -> bool:
         and (wanted.id_prefix is None or row.id.startswith(wanted.id_prefix))
         and wanted.worker in (None, row.worker)
         and (wanted.text is None or _says(row, wanted.text))
+        and (wanted.children or not row.parent_id)
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 
@@ -28,7 +29,7 @@ class InMemoryContexts(LedgerView, ContextStorage):
     """``ContextStorage`` in the process."""
 
     async def list_contexts(
-        self, owner: str | None, after: ContextAfter | None, limit: int
+        self, owner: str | None, after: ContextAfter | None, limit: int, *, children: bool
     ) -> list[ContextRecord]:
         """Contexts, the newest first."""
         found = [
@@ -37,7 +38,15 @@ class InMemoryContexts(LedgerView, ContextStorage):
             if owner in (None, one.owner) and (after is None or _newest(one) < after)
         ]
         found.sort(key=_newest, reverse=True)
-        return [_record(one) for one in found[:limit]]
+        if children:
+            return [_record(one) for one in found[:limit]]
+        of_clients = [(one, self._of_clients(one)) for one in found]
+        shown = [(one, count) for one, count in of_clients if count or not one.tasks]
+        return [replace(_record(one), tasks=count) for one, count in shown[:limit]]
+
+    def _of_clients(self, context: ContextRow) -> int:
+        """Return how many tasks of a context no other task submitted."""
+        return sum(not self._data.tasks[one].parent_id for one in context.tasks)
 
     async def get_context(self, key: ContextKey, extent: Extent) -> ContextSnapshot | None:
         """A context with its last messages."""

@@ -1,4 +1,4 @@
--- version: 2
+-- version: 3
 -- What operators ask of many tasks.
 
 -- The tenant, for a call whose events are to be stored with the name of who did it: the column has
@@ -43,7 +43,8 @@ $$;
 -- calls it. The condition on all tasks' time is that of the indexes of lists, which no look-up takes.
 CREATE OR REPLACE FUNCTION holdfast.matching_tasks(
     in_tenant text, in_owner text, in_context_id text, in_agent text, in_after timestamptz,
-    in_states text[], in_before timestamptz, in_prefix text, in_worker text, in_text text
+    in_states text[], in_before timestamptz, in_prefix text, in_worker text, in_text text,
+    in_children boolean
 ) RETURNS SETOF holdfast.tasks
 LANGUAGE sql STABLE
 AS $$
@@ -61,6 +62,7 @@ AS $$
         AND (in_prefix IS NULL OR starts_with(t.id, in_prefix))
         AND (in_worker IS NULL OR t.worker = in_worker)
         AND (in_text IS NULL OR holdfast.task_says(t.tenant, t.id, in_text))
+        AND (in_children OR t.parent_id = '')
 $$;
 
 -- Those of them that an operation can be done to.
@@ -73,7 +75,7 @@ LANGUAGE sql STABLE
 AS $$
     SELECT t.* FROM holdfast.matching_tasks(
         in_tenant, in_owner, in_context_id, in_agent, in_after, in_states, in_before, in_prefix,
-        in_worker, in_text) t
+        in_worker, in_text, true) t
     WHERE CASE in_what
         WHEN 'cancel' THEN t.state NOT IN ('completed', 'failed', 'canceled', 'rejected')
         WHEN 'pause' THEN t.state NOT IN ('completed', 'failed', 'canceled', 'rejected')

@@ -34,10 +34,11 @@ WHERE t.tenant = $1 AND t.id = $2 AND ($3::text IS NULL OR t.owner = $3);
 
 -- name: list
 -- A page of tasks, the last changed first, after a cursor ($11, $12); with how many match in all, if
--- wanted ($16), in at least one row, and with the first message of each, if wanted ($17).
+-- wanted ($16), in at least one row, and with the first message of each, if wanted ($17). Children of
+-- tasks are among them, if wanted ($18).
 WITH matching AS NOT MATERIALIZED (
     SELECT t.id, t.updated_at FROM holdfast.matching_tasks(
-        $1, $2, $3, $4, $5, $6, $7, $8, $9, $10) t
+        $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $18) t
 ), page AS MATERIALIZED (
     SELECT c.id, c.updated_at FROM matching c
     WHERE $11::timestamptz IS NULL OR (c.updated_at, c.id) < ($11, $12::text)
@@ -60,10 +61,10 @@ LEFT JOIN LATERAL (
 ORDER BY r.updated_at DESC, r.id DESC;
 
 -- name: list_within
--- The same within so many bytes ($18), but at least one task; and whether there are more.
+-- The same within so many bytes ($19), but at least one task; and whether there are more.
 WITH matching AS NOT MATERIALIZED (
     SELECT t.id, t.updated_at FROM holdfast.matching_tasks(
-        $1, $2, $3, $4, $5, $6, $7, $8, $9, $10) t
+        $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $18) t
 ), page AS MATERIALIZED (
     SELECT c.id, c.updated_at FROM matching c
     WHERE $11::timestamptz IS NULL OR (c.updated_at, c.id) < ($11, $12::text)
@@ -80,7 +81,7 @@ WITH matching AS NOT MATERIALIZED (
     WINDOW newer AS (ORDER BY p.updated_at DESC, p.id DESC)
 ), kept AS MATERIALIZED (
     SELECT z.id FROM sized z
-    WHERE z.place < $13 AND (z.place = 1 OR z.so_far <= $18::bigint)
+    WHERE z.place < $13 AND (z.place = 1 OR z.so_far <= $19::bigint)
 )
 SELECT CASE WHEN $16::boolean THEN (SELECT count(*) FROM matching) END AS total,
        (SELECT count(*) FROM page) > (SELECT count(*) FROM kept) AS more, r.*, m.*, a.*, f.*,
@@ -89,13 +90,13 @@ FROM (VALUES (1)) one
 LEFT JOIN kept k ON true
 LEFT JOIN holdfast.linked_task_records r ON r.tenant = $1 AND r.id = k.id
 LEFT JOIN LATERAL (
-    SELECT z.bytes, z.bytes > $18 AS dropped FROM (
+    SELECT z.bytes, z.bytes > $19 AS dropped FROM (
         SELECT CASE WHEN $15 THEN holdfast.task_artifact_bytes(r.tenant, r.id) ELSE 0 END AS bytes
         OFFSET 0
     ) z
 ) s ON true
 LEFT JOIN LATERAL holdfast.task_messages_within(
-    r.tenant, r.id, $14, $18 - CASE WHEN s.dropped THEN 0 ELSE s.bytes END) m ON true
+    r.tenant, r.id, $14, $19 - CASE WHEN s.dropped THEN 0 ELSE s.bytes END) m ON true
 LEFT JOIN LATERAL holdfast.task_artifacts(
     r.tenant, CASE WHEN $15 AND NOT s.dropped THEN r.id END, NULL) a ON true
 LEFT JOIN LATERAL (
@@ -108,10 +109,10 @@ LEFT JOIN LATERAL (
 ORDER BY r.updated_at DESC, r.id DESC;
 
 -- name: list_oldest
--- The same with the oldest first; without a limit of bytes ($18), if that is null.
+-- The same with the oldest first; without a limit of bytes ($19), if that is null.
 WITH matching AS NOT MATERIALIZED (
     SELECT t.id, t.updated_at FROM holdfast.matching_tasks(
-        $1, $2, $3, $4, $5, $6, $7, $8, $9, $10) t
+        $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $18) t
 ), page AS MATERIALIZED (
     SELECT c.id, c.updated_at FROM matching c
     WHERE $11::timestamptz IS NULL OR (c.updated_at, c.id) > ($11, $12::text)
@@ -128,7 +129,7 @@ WITH matching AS NOT MATERIALIZED (
     WINDOW older AS (ORDER BY p.updated_at, p.id)
 ), kept AS MATERIALIZED (
     SELECT z.id FROM sized z
-    WHERE z.place < $13 AND (z.place = 1 OR z.so_far <= coalesce($18::bigint, 9223372036854775807))
+    WHERE z.place < $13 AND (z.place = 1 OR z.so_far <= coalesce($19::bigint, 9223372036854775807))
 )
 SELECT CASE WHEN $16::boolean THEN (SELECT count(*) FROM matching) END AS total,
        (SELECT count(*) FROM page) > (SELECT count(*) FROM kept) AS more, r.*, m.*, a.*, f.*,
@@ -137,13 +138,13 @@ FROM (VALUES (1)) one
 LEFT JOIN kept k ON true
 LEFT JOIN holdfast.linked_task_records r ON r.tenant = $1 AND r.id = k.id
 LEFT JOIN LATERAL (
-    SELECT z.bytes, z.bytes > coalesce($18::bigint, 9223372036854775807) AS dropped FROM (
+    SELECT z.bytes, z.bytes > coalesce($19::bigint, 9223372036854775807) AS dropped FROM (
         SELECT CASE WHEN $15 THEN holdfast.task_artifact_bytes(r.tenant, r.id) ELSE 0 END AS bytes
         OFFSET 0
     ) z
 ) s ON true
 LEFT JOIN LATERAL holdfast.task_messages_within(
-    r.tenant, r.id, $14, coalesce($18::bigint, 9223372036854775807) - CASE WHEN s.dropped THEN 0 ELSE s.bytes END) m ON true
+    r.tenant, r.id, $14, coalesce($19::bigint, 9223372036854775807) - CASE WHEN s.dropped THEN 0 ELSE s.bytes END) m ON true
 LEFT JOIN LATERAL holdfast.task_artifacts(
     r.tenant, CASE WHEN $15 AND NOT s.dropped THEN r.id END, NULL) a ON true
 LEFT JOIN LATERAL (

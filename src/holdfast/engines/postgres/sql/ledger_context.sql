@@ -1,13 +1,17 @@
 -- name: list
--- A page of contexts, the newest first, after a cursor ($3, $4, $5).
-SELECT c.id, c.owner, c.created_at, (
-    SELECT count(*) FROM holdfast.tasks t
-    WHERE t.tenant = $1 AND t.context_key = c.key
-) AS tasks
+-- A page of contexts, the newest first, after a cursor ($3, $4, $5); with the children of tasks, if
+-- wanted ($7).
+SELECT c.id, c.owner, c.created_at, n.tasks
 FROM holdfast.task_contexts c
+CROSS JOIN LATERAL (
+    SELECT count(*) FILTER (WHERE $7::boolean OR t.parent_id = '') AS tasks, count(*) AS all_tasks
+    FROM holdfast.tasks t
+    WHERE t.tenant = $1 AND t.context_key = c.key OFFSET 0
+) n
 WHERE c.tenant = $1 AND c.created_at > '-infinity'
     AND ($2::text IS NULL OR c.owner = $2)
     AND ($3::timestamptz IS NULL OR (c.created_at, c.id, c.owner) < ($3, $4::text, $5::text))
+    AND ($7 OR n.tasks > 0 OR n.all_tasks = 0)
 ORDER BY c.created_at DESC, c.id DESC, c.owner DESC LIMIT $6;
 
 -- name: get

@@ -4,7 +4,7 @@ SELECT f.name, count(*) FILTER (WHERE f.place <= $12) AS found, max(f.place) > $
 FROM (
     SELECT CASE WHEN $11 = 'state' THEN t.state ELSE t.agent END AS name,
            row_number() OVER () AS place
-    FROM holdfast.matching_tasks($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) t
+    FROM holdfast.matching_tasks($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, true) t
     LIMIT $12 + 1
 ) f
 GROUP BY f.name ORDER BY f.name;

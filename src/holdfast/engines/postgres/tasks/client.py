@@ -119,7 +119,7 @@ class PostgresClients(LedgerView, ClientStorage):
             *(after or (None, "")),
             # One more than the limit shows whether there is a next page.
             min(limit + 1, _MOST) if limit else 0,
-            *(length, artifacts, counted, query.first_messages, *within),
+            *(length, artifacts, counted, query.first_messages, wanted.children, *within),
             safe=True,
         )
         return TaskListing(

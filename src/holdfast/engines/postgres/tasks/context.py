@@ -28,11 +28,12 @@ class PostgresContexts(LedgerView, ContextStorage):
     """``ContextStorage`` on Postgres."""
 
     async def list_contexts(
-        self, owner: str | None, after: ContextAfter | None, limit: int
+        self, owner: str | None, after: ContextAfter | None, limit: int, *, children: bool
     ) -> list[ContextRecord]:
         """Contexts, the newest first."""
         rows = await self._engine.fetch(
-            _SQL["list"], self._tenant, owner, *(after or (None, "", "")), limit, safe=True
+            *(_SQL["list"], self._tenant, owner, *(after or (None, "", "")), limit, children),
+            safe=True,
         )
         return [_to_context(row) for row in rows]
 
