@@ -140,6 +140,10 @@ def _tasks(facts: Facts) -> Iterable[Sheet]:
     notes += [f"Not measured: {one}, not installed." for one in facts["missing"]]
     notes += [f"{'Met' if met else 'Missed'}: {name}." for name, met in facts["bars"].items()]
     yield Sheet("No-op tasks", columns, rows, notes)
+    if facts.get("functions"):
+        run = [[name, f"{rate:,.0f}"] for name, rate in facts["functions"].items()]
+        title = "No-op functions, queued one by one and run by a worker"
+        yield Sheet(title, ("runtime", "functions a second"), run, [])
 
 
 def _recall(facts: Facts) -> Iterable[Sheet]:

@@ -7,10 +7,13 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from holdfast.bench.functions import by_dbos, by_holdfast
 from holdfast.bench.queues import Queue, contestants
 from holdfast.contracts.tasks.ledger import Ledger
 from holdfast.engines.postgres.embedded import EmbeddedPostgres
@@ -47,6 +50,8 @@ class Report:
     growth: float
     """A message added to a task with 1,000 against one with 10."""
     bars: dict[str, bool] = field(default_factory=dict)
+    functions: dict[str, float] = field(default_factory=dict)
+    """No-op functions that were queued, run by a worker and their outcome stored, a second."""
 
     def to_json(self) -> dict[str, Any]:
         """For programs."""
@@ -66,6 +71,9 @@ async def run(progress: Callable[[str], None], *, batch: int = 50, quick: bool =
             rates = await _contest(queues, progress, count=count, rounds=rounds, batch=batch)
             for queue in queues:
                 await queue.close()
+            functions = await _functions(embedded.url, progress, rounds=rounds)
+            if "DBOS" not in functions:
+                missing.append("DBOS")
             progress("a long task")
             growth = await _growth(embedded.url, 100 if quick else 400)
         finally:
@@ -73,13 +81,34 @@ async def run(progress: Callable[[str], None], *, batch: int = 50, quick: bool =
     by_name = {rate.name: rate for rate in rates}
     bars = {"a message to a task with 1,000 within 1.2 of one with 10": growth <= 1.2}
     if "pgqueuer" in by_name:
-        ours, theirs = by_name["holdfast"], by_name["pgqueuer"]
-        bars["submit at least 0.9 of pgqueuer"] = ours.submit >= 0.9 * theirs.submit
-        for size, rate in theirs.by_batch.items():
+        mine, peer = by_name["holdfast"], by_name["pgqueuer"]
+        bars["submit at least 0.9 of pgqueuer"] = mine.submit >= 0.9 * peer.submit
+        for size, rate in peer.by_batch.items():
             bars[f"at least 0.95 of pgqueuer at a batch of {size}"] = (
-                ours.by_batch[size] >= 0.95 * rate
+                mine.by_batch[size] >= 0.95 * rate
             )
-    return Report(batch, rates, missing, growth, bars)
+    if "DBOS" in functions:
+        ours, theirs = functions["holdfast"], functions["DBOS"]
+        bars["functions are run not slower than by DBOS"] = ours >= theirs
+    return Report(batch, rates, missing, growth, bars, functions)
+
+
+async def _functions(
+    url: str, progress: Callable[[str], None], *, rounds: int, count: int = 100
+) -> dict[str, float]:
+    """Let our worker and DBOS, if it is installed, run functions in turns."""
+    runners = {"holdfast": by_holdfast} | ({"DBOS": by_dbos} if find_spec("dbos") else {})
+    rates: dict[str, list[float]] = {name: [] for name in runners}
+    async with AsyncExitStack() as opened:
+        runs = {name: await opened.enter_async_context(one(url)) for name, one in runners.items()}
+        for at in range(rounds + 1):
+            for name, run in runs.items() if at % 2 else reversed(runs.items()):
+                progress(f"round {at} of {rounds}: {name} runs functions")
+                start = time.perf_counter()
+                await run(count)
+                if at:
+                    rates[name].append(count / (time.perf_counter() - start))
+    return {name: _median(found) for name, found in rates.items()}
 
 
 async def _contest(
