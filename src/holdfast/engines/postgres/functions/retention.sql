@@ -1,4 +1,4 @@
--- version: 1
+-- version: 2
 -- Retention: what nobody has touched since a time is deleted, a batch at a time. The role that maintains the
 -- schema calls these; it sees the rows of all tenants.
 
@@ -76,7 +76,9 @@ DECLARE
 BEGIN
     FOR one IN
         SELECT t.tenant, t.id FROM holdfast.tasks t
-        WHERE (the_tenant IS NULL OR t.tenant = the_tenant) AND t.updated_at < before
+        WHERE (the_tenant IS NULL OR t.tenant = the_tenant)
+            -- The condition of the index tasks_listed as well.
+            AND t.updated_at < before AND t.updated_at > '-infinity'
             AND t.state IN ('completed', 'failed', 'canceled', 'rejected') AND t.copied
             AND NOT EXISTS (
                 SELECT FROM holdfast.tasks p
