@@ -38,6 +38,9 @@ BATCH = 1000
 SAME = 25
 """How many events have a word in common, in both worlds."""
 
+VERSIONS = 100
+"""How many versions of the working state are kept, in both worlds."""
+
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -83,6 +86,8 @@ async def fill(state: State, world: World) -> str:
                 for at in numbers
             ]
         )
+    for at in range(VERSIONS):
+        await state.short_term.update_state("s1", {"step": at, f"k{at % 10}": "x" * 100})
     names = [f"n{at}" for at in range(world.edges)]
     await state.graph.add_entities([Entity("Hub", {"name": "Hub"}, "hub")])
     for begin in range(0, world.edges, BATCH):
@@ -106,6 +111,9 @@ def pages(world: World) -> dict[str, str]:
         "session, now": "/studio/sessions/s1",
         "session, in the middle": f"/studio/sessions/s1?at={world.turns // 2}",
         "recall": "/studio/recall?agent=writer&q=word3&session=s1",
+        "recall, all events match": "/studio/recall?agent=writer&q=tide&session=s1",
+        "search": "/studio/search?q=word3",
+        "search, all events match": "/studio/search?q=tide",
         "facts": "/studio/facts?agent=writer",
         "entities": "/studio/graph",
         "graph of an entity": "/studio/graph?from=hub",
@@ -174,7 +182,7 @@ def visitor(state: State) -> httpx.AsyncClient:
 async def measure(folder: Path) -> list[dict[str, Any]]:
     """Fill both worlds, and read every page of each in turn."""
     rows = []
-    async with holdfast.open(str(folder), settings=Settings()) as base:
+    async with holdfast.open(str(folder), settings=Settings(state_versions=VERSIONS)) as base:
         small, large = base.for_tenant("small"), base.for_tenant("large")
         for name, state, world in (("small", small, SMALL), ("large", large, LARGE)):
             began = time.monotonic()

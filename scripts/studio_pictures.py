@@ -15,7 +15,7 @@ from playwright.async_api import Browser
 
 import holdfast
 from holdfast.studio import samples
-from holdfast.studio.demo_world import CONVERSATION, fill
+from holdfast.studio.demo_world import CONVERSATION, TRAVEL, fill
 from holdfast.studio.server import StudioServer
 from tests.studio.chromium import chromium
 
@@ -38,13 +38,16 @@ def _screens(task: str, lost: int, failed: str) -> dict[str, str]:
         "board": f"/boards/{CONVERSATION}",
         "board-empty": "/boards/none",
         "sessions": "/sessions",
-        "session": f"/sessions/{CONVERSATION}?at=5",
+        "session": f"/sessions/{TRAVEL}?at=3",
         "recall-empty": "/recall",
         "recall": f"/recall?agent=planner&session={CONVERSATION}&q=which+database",
         "facts-empty": "/facts",
         "facts": "/facts?agent=planner&superseded=on",
         "graph-list": "/graph",
         "graph": "/graph?q=launch&depth=2",
+        "graph-path": "/graph?from=mei&to=offer+a",
+        "search": "/search?q=database",
+        "tenants": "/tenants",
         "dead-letters": "/dead-letters",
         "keys": "/keys",
         "erase": "/erase",

@@ -62,6 +62,7 @@ ACROSS = {
     "scrub": set(load("scrub")),
     "session_moves": {"any", "pending", "skip_empty", "unassigned"},
     "short_term": {"purge"},
+    "tenants": {"tenants"},
     "vector": {"purge_collections"},
 }
 """Statements that are for no one tenant: of the owner of the schema, or calls of its functions."""

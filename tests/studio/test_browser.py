@@ -113,6 +113,7 @@ def _pages(stage: Stage) -> list[str]:
         f"/sessions/{TRAVEL}",
         f"/sessions/{TRAVEL}?at=2",
         "/search",
+        "/tenants",
         "/search?q=launch",
         "/health",
         "/dead-letters",

@@ -43,6 +43,7 @@ EMPTY = {
     "/studio/facts?agent=planner": "No fact here",
     "/studio/graph": "No entity yet",
     "/studio/search": "by words or by an id",
+    "/studio/tenants": "Those that have data",
     "/studio/search?q=nobody": "Nothing was found",
     "/studio/graph?q=nobody": "No entity has this name",
     "/studio/health": "The engines are",

@@ -6,6 +6,7 @@ import httpx
 import pytest
 
 from holdfast import ChatMessage, State
+from holdfast.errors import NotSupportedError
 from holdfast.studio.access import Access
 from holdfast.values.ids import new_ref
 from tests.studio.visiting import BASE, Visitor, token_of
@@ -67,3 +68,35 @@ async def test_a_session_of_a_key_stays_in_its_tenant(state: State, owner: str |
         assert "set-cookie" not in sent.headers
         assert "theirs" not in await visitor.page("/studio/tasks")
         assert 'name="tenant"' not in await visitor.page("/studio")
+
+
+async def test_the_operator_of_this_machine_finds_the_tenants(state: State) -> None:
+    other = state.for_tenant(new_ref())
+    await other.short_term.set_state("s1", {"a": 1})
+    looked_at = state.for_tenant(new_ref())
+    assert await looked_at.short_term.get_state("s1") == {}
+    found = await state.ops.tenants(limit=1000)
+    assert found == sorted(found)
+    assert other.tenant in found
+    assert looked_at.tenant not in found
+    at = found.index(other.tenant)
+    assert (await state.ops.tenants(after=other.tenant, limit=1000)) == found[at + 1 :]
+    before = found[at - 1] if at else ""
+    assert (await state.ops.tenants(after=before, limit=1)) == [other.tenant]
+    async with Visitor(state) as visitor:
+        page = await visitor.page(f"/studio/tenants?after={before}")
+        assert f"/studio?tenant={other.tenant}" in page
+
+
+async def test_nobody_else_learns_of_other_tenants(state: State) -> None:
+    other = state.for_tenant(new_ref())
+    await other.tasks.submit("writer", ChatMessage.user("theirs"))
+    with pytest.raises(NotSupportedError):
+        await state.for_owner("ana").ops.tenants()
+    async with Visitor.owner(state, "ana") as visitor:
+        assert (await visitor.get("/studio/tenants")).status_code == 404
+    by_key = Access().open(state.tenant, key_id="k1")
+    async with Visitor(state, by_key) as visitor:
+        page = await visitor.page("/studio/tenants")
+        assert other.tenant not in page
+        assert state.tenant in page

@@ -34,6 +34,7 @@ from holdfast.studio.screens import (
     sessions,
     task,
     tasks,
+    tenants,
 )
 from holdfast.studio.screens.screen import Handler, Screen
 from holdfast.values.errors import HoldfastError, NotFoundError
@@ -55,6 +56,7 @@ SCREENS: Sequence[Screen] = (
     dead_letters.SCREEN,
     keys.SCREEN,
     erase.SCREEN,
+    tenants.SCREEN,
     live.SCREEN,
 )
 

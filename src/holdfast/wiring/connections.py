@@ -19,6 +19,7 @@ from holdfast.spi.erasure import ErasureStorage, Store, StoreFinder
 from holdfast.spi.event_indexing import EventIndexer
 from holdfast.spi.key_provider import KeyProvider
 from holdfast.spi.session_moves import SessionMoves
+from holdfast.spi.tenants import TenantList
 from holdfast.values.errors import ConfigError
 from holdfast.values.limits import DEFAULT_LIMITS
 from holdfast.wiring.embedding_side import EmbeddingSide
@@ -53,6 +54,7 @@ class Connections:
         embedding: EmbeddingSide | None = None,
         indexer: EventIndexer | None = None,
         backlog: BacklogStorage | None = None,
+        tenants: TenantList | None = None,
         durable: DurableSide | None = None,
         moves: SessionMoves | None = None,
         erasures: Callable[[str], ErasureStorage] | None = None,
@@ -83,6 +85,7 @@ class Connections:
         self.embedding = embedding
         self.indexer = indexer
         self.backlog = backlog
+        self.tenants = tenants
         self.limits = DEFAULT_LIMITS
         self.on_close: list[Callable[[], Awaitable[None]]] = []
         self.loop = asyncio.get_running_loop()

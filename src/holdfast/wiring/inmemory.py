@@ -36,6 +36,7 @@ from holdfast.engines.inmemory.schedules import InMemorySchedules
 from holdfast.engines.inmemory.short_term import InMemoryStates
 from holdfast.engines.inmemory.tasks.ledger import InMemoryLedger
 from holdfast.engines.inmemory.tasks.work import InMemoryWork
+from holdfast.engines.inmemory.tenants import InMemoryTenants
 from holdfast.engines.inmemory.transcripts import InMemoryTranscripts
 from holdfast.engines.inmemory.vector import InMemoryVectors
 from holdfast.engines.inmemory.wake import InMemoryWake
@@ -58,6 +59,7 @@ async def connect(request: OpenRequest) -> Connections:
         connected=[ConnectedEngine(engine.name, ATTRIBUTES, durability, nothing, nothing)],
         work=Work(InMemoryWork(engine)),
         backlog=InMemoryBacklog(engine),
+        tenants=InMemoryTenants(engine),
         erasures=lambda tenant: InMemoryErasures(engine, tenant=tenant),
         archive=lambda tenant: InMemoryArchive(engine, tenant=tenant),
         data_keys=lambda tenant: InMemoryDataKeys(engine, tenant=tenant),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from holdfast.contracts.tasks.checks import check_agents
 from holdfast.contracts.tasks.work import WorkSignal
 from holdfast.values.backlog import Backlog, PoolUse
-from holdfast.values.checks import check_count
+from holdfast.values.checks import check_count, check_optional_id
 from holdfast.values.deprecation import renamed
 from holdfast.values.erasure import ErasureRecord
 from holdfast.values.errors import ConfigError, NotSupportedError, UnavailableError
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from holdfast.wiring.state import State
 
 _TENANTS = 100
+MAX_TENANTS = 1000
+"""How many tenants one call returns."""
 
 
 class Ops:
@@ -108,6 +110,25 @@ class Ops:
                 why=f"{providers('tasks')}, as in {WIRINGS}",
             )
         return await self._connections.backlog.backlog(named, most)
+
+    async def tenants(self, *, after: str = "", limit: int = 100) -> list[str]:
+        """Return the tenants that have data, after one, in the order of their names.
+
+        For operators: the login needs the rights of a worker. ::
+
+            for tenant in await state.ops.tenants(): ...
+        """
+        self._connections.check_usable()
+        self._refuse("tenants")
+        last = check_optional_id("after", after)
+        most = min(check_count("limit", limit), MAX_TENANTS)
+        if self._connections.tenants is None:
+            raise NotSupportedError(
+                " and ".join(sorted(set(self._state.engines.values()))),
+                "tenants",
+                why=f"{providers('tasks')}, as in {WIRINGS}",
+            )
+        return await self._connections.tenants.tenants(last, most)
 
     def pools(self) -> dict[str, PoolUse]:
         """Return how the connections are used, by engine; an engine without a pool is left out.

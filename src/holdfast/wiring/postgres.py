@@ -51,6 +51,7 @@ from holdfast.engines.postgres.session_moves import PostgresSessionMoves
 from holdfast.engines.postgres.short_term import PostgresStates
 from holdfast.engines.postgres.tasks.ledger import PostgresLedger
 from holdfast.engines.postgres.tasks.work import PostgresWork
+from holdfast.engines.postgres.tenants import PostgresTenants
 from holdfast.engines.postgres.transcripts import PostgresTranscripts
 from holdfast.engines.postgres.vector import PostgresVectors
 from holdfast.engines.postgres.wake import PostgresWake
@@ -101,6 +102,7 @@ def connections(
         ),
         indexer=PostgresIndexer(engine),
         backlog=PostgresBacklog(engine),
+        tenants=PostgresTenants(engine),
         durable=DurableSide(
             log=lambda tenant: PostgresDurableLog(engine, tenant=tenant),
             transcripts=lambda tenant: PostgresTranscripts(engine, tenant=tenant),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, MutableSequence
+from collections.abc import Set as AbstractSet
 from datetime import datetime
 from typing import Any, TypeVar, cast
 
@@ -43,6 +44,16 @@ class InMemory:
         """Return the data of all tenants, for tests that bypass the stores."""
         return list(self._tables.values())
 
+    def tenants(self) -> set[str]:
+        """Return the tenants that have data; a table that was only looked at is empty."""
+        return {tenant for (tenant, _), data in self._tables.items() if _has_rows(data)}
+
     def by_tenant(self, kind: Callable[[], T]) -> dict[str, T]:
         """Return the data of one kind by tenant, without the tenants that have none."""
         return {tenant: data for (tenant, made), data in self._tables.items() if made is kind}
+
+
+def _has_rows(data: object) -> bool:
+    names = getattr(type(data), "__slots__", None) or vars(data)
+    values = [getattr(data, name) for name in names]
+    return any(isinstance(one, Mapping | MutableSequence | AbstractSet) and one for one in values)
