@@ -12,11 +12,15 @@ from holdfast.studio.desk import Desk
 from holdfast.studio.screens.graph import name
 from holdfast.studio.screens.owner_view import seen_tasks
 from holdfast.studio.screens.screen import Screen
-from holdfast.values.errors import InvalidInputError, NotSupportedError
+from holdfast.values.errors import EngineError, InvalidInputError, NotSupportedError
 from holdfast.values.event_text import event_text
 from holdfast.values.identity import ALL_AGENTS
+from holdfast.values.tasks.records import TaskRecord
 
 SHOWN = 8
+NEWEST = 200
+"""How many tasks are searched for words, the last changed first."""
+
 AGENTS = 10
 """Of how many agents the facts are searched."""
 
@@ -27,17 +31,22 @@ async def search(desk: Desk, request: Request) -> Response:
     """Show what has the words, or the id, of a question."""
     words = request.query_params.get("q", "").strip()
     state = desk.memory_state(request)
-    tasks, sessions, hits, facts, entities = [], [], [], [], []
+    tasks, sessions, hits, facts, entities, late = [], [], [], [], [], ""
     if words:
         ledger = desk.state(request).tasks
-        page = await _found(ledger.list(text=words, limit=SHOWN, first_message=True))
+        # A list by words reads every task if few have them: the newest are enough here.
+        newest = await ledger.list(limit=NEWEST, first_message=True)
         by_id = await _found(ledger.list(id_prefix=words, limit=SHOWN, first_message=True))
-        every = [*(by_id.tasks if by_id else ()), *(page.tasks if page else ())]
-        unique = list({one.id: one for one in every}.values())
+        said = [one for one in newest.tasks if words.casefold() in _first(one).casefold()]
+        unique = list({one.id: one for one in [*(by_id.tasks if by_id else ()), *said]}.values())
         tasks = seen_tasks(desk.session(request), unique)[:SHOWN]
         session = await _found(state.episodes.get_session(words))
         sessions = [session] if session else []
-        hits = await _found(state.episodes.recall(ALL_AGENTS, words, limit=SHOWN)) or []
+        try:
+            hits = await _found(state.episodes.recall(ALL_AGENTS, words, limit=SHOWN)) or []
+        except EngineError as error:
+            # A word that most of a long log has: the other parts are shown.
+            late = str(error)
         entities = await _found(state.graph.find_entities([words])) or []
         for agent in (await desk.agents(request))[:AGENTS]:
             one = await _found(state.long_term.search(agent, words, limit=3))
@@ -51,9 +60,15 @@ async def search(desk: Desk, request: Request) -> Response:
         hits=hits,
         facts=facts[:SHOWN],
         entities=entities[:SHOWN],
+        late=late,
+        newest=NEWEST,
         name_of=name,
         text_of=lambda event: event_text(event.type, event.payload),
     )
+
+
+def _first(task: TaskRecord) -> str:
+    return task.first_message.text if task.first_message else ""
 
 
 async def _found(asked: Awaitable[T]) -> T | None:
