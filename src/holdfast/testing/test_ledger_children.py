@@ -198,16 +198,16 @@ async def test_a_list_without_children_has_and_counts_only_tasks_that_no_task_su
 async def test_contexts_that_only_children_have_are_left_out_of_a_list_without_children(
     store: Any,
 ) -> None:
-    await store.submit("writer", WORK, context_id="c1", owner="ana")
+    await store.submit("writer", WORK, session_id="c1", owner="ana")
     [claimed] = await store.claim("w1")
     await _child(store, claimed.lease, 1)
-    await _child(store, claimed.lease, 2, context_id="c1")
+    await _child(store, claimed.lease, 2, session_id="c1")
     every = await store.list_contexts(owner="ana")
     shown = await store.list_contexts(owner="ana", children=False)
     assert {(one.id, one.tasks) for one in shown.contexts} == {("c1", 1)}
     assert len(every.contexts) == 2
     assert {one.tasks for one in every.contexts if one.id == "c1"} == {2}
-    other = await store.submit("writer", WORK, context_id="c2", owner="ana")
+    other = await store.submit("writer", WORK, session_id="c2", owner="ana")
     page = await store.list_contexts(owner="ana", children=False, limit=1)
     rest = await store.list_contexts(owner="ana", children=False, cursor=page.next_cursor)
     assert [one.id for one in (*page.contexts, *rest.contexts)] == ["c2", "c1"]
