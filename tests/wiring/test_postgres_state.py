@@ -105,9 +105,10 @@ async def test_a_fresh_server_by_its_url_needs_nothing_else_and_keeps_everything
 @pytest.mark.asyncio
 async def test_the_settings_limit_what_a_statement_may_take() -> None:
     async with empty_database() as url, connected(url) as other:
-        settings = holdfast.Settings(
-            database_url=url, auto_migrate=True, command_timeout_seconds=0.2
-        )
+        # To make the schema takes longer.
+        async with holdfast.open(url):
+            pass
+        settings = holdfast.Settings(database_url=url, command_timeout_seconds=0.2)
         async with holdfast.open(settings=settings) as state, other.transaction():
             await other.execute("LOCK TABLE holdfast.states IN ACCESS EXCLUSIVE MODE")
             async with asyncio.timeout(30):

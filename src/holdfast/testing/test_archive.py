@@ -28,6 +28,10 @@ async def scene(harness: Harness) -> dict[str, Any]:
     """A tenant with a little of everything."""
     if harness.archive() is None:
         pytest.skip("the engine has no archive")
+    if harness.state_versions:
+        kept = harness.store("short_term", kept_versions=harness.state_versions)
+        for n in range(3):
+            await kept.set_state("kept", {"n": n})
     return await fill(harness.store)
 
 
@@ -51,7 +55,8 @@ async def test_what_is_dumped_loaded_and_dumped_again_is_the_same(
 ) -> None:
     del scene
     _, records, _ = await dumped(_archive(harness))
-    assert [kind.name for kind in KINDS if not records[kind.name]] == []
+    without = [] if harness.state_versions else ["earlier_states"]
+    assert [kind.name for kind in KINDS if not records[kind.name]] == without
     await check_round_trips(harness)
 
 

@@ -35,9 +35,14 @@ _MOST = (1 << 63) - 1
 class PostgresClients(LedgerView, ClientStorage):
     """``ClientStorage`` on Postgres."""
 
+    @property
+    def _one_statement(self) -> bool:
+        """Whether plain tasks need no function; Citus does not plan the statement."""
+        return not self._engine.capabilities.distributed
+
     async def submit(self, draft: Draft) -> TaskSnapshot:
         """Store a task as submitted, or return the one with the same key."""
-        if _is_plain(draft):
+        if self._one_statement and _is_plain(draft):
             made = await self._engine.fetchval(
                 _SUBMIT["submit_new"],
                 *(self._tenant, draft.id, draft.owner, *_plain_columns(draft)),
@@ -64,7 +69,7 @@ class PostgresClients(LedgerView, ClientStorage):
 
     async def submit_many(self, drafts: Sequence[Draft]) -> list[TaskSnapshot]:
         """Store tasks as submitted, all or none."""
-        if all(map(_is_plain, drafts)):
+        if self._one_statement and all(map(_is_plain, drafts)):
             plain = zip(*((draft.id, *_plain_columns(draft)) for draft in drafts), strict=True)
             made = await self._engine.fetchval(
                 *(_SUBMIT["submit_many_new"], self._tenant, drafts[0].owner),
