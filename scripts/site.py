@@ -33,6 +33,7 @@ theme:
       primary: teal
       toggle: {icon: material/weather-sunny, name: light}
 plugins: [search]
+extra_css: [assets/site.css]
 markdown_extensions:
   - admonition
   - attr_list
