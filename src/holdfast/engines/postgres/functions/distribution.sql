@@ -68,7 +68,7 @@ BEGIN
     RETURN QUERY
     SELECT 'role', r.rolname::text, 'may log in', CASE WHEN r.rolcanlogin THEN 'may log in' ELSE 'may not log in' END,
            format('ALTER ROLE %I LOGIN', r.rolname)
-    FROM pg_catalog.pg_roles r WHERE r.rolname = 'holdfast_app';
+    FROM pg_catalog.pg_roles r WHERE r.rolname IN ('holdfast_app', 'holdfast_keeper') ORDER BY 2;
     -- A statement that runs on a node may call a function that has statements of its own.
     RETURN QUERY
     SELECT 'setting', 'citus.allow_nested_distributed_execution', 'on',

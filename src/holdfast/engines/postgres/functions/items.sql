@@ -1,4 +1,4 @@
--- version: 1
+-- version: 2
 -- JSON objects under a namespace and a key.
 
 -- Stores items and deletes those whose value is NULL, all or none; returns their new versions, 0 for
@@ -19,8 +19,19 @@ DECLARE
     actual bigint;
     until timestamptz;
     versions bigint[] := '{}';
+    -- In variables: with the elements of the arrays in their place this function crashed Citus 14.0.1.
+    this_key text;
+    this_value text;
+    this_filterable jsonb;
+    this_vectors public.vector[];
+    this_ttl double precision;
 BEGIN
     FOR i IN 1 .. cardinality(in_keys) LOOP
+        this_key := in_keys[i];
+        this_value := in_values[i];
+        this_filterable := in_filterables[i]::jsonb;
+        this_vectors := in_vectors[i]::public.vector[];
+        this_ttl := in_ttl_seconds[i];
         IF i = 1 OR in_namespaces[i] <> in_namespaces[i - 1] THEN
             labels := holdfast.item_path(in_namespaces[i]);
             space := NULL;
@@ -31,11 +42,11 @@ BEGIN
         END IF;
         LOOP
             SELECT * INTO stored FROM holdfast.items s
-            WHERE s.tenant = in_tenant AND s.namespace = space AND s.key = in_keys[i] FOR UPDATE;
+            WHERE s.tenant = in_tenant AND s.namespace = space AND s.key = this_key FOR UPDATE;
             moment := holdfast.now();
             IF stored.expires_at <= moment THEN
                 DELETE FROM holdfast.items s
-                WHERE s.tenant = in_tenant AND s.namespace = space AND s.key = in_keys[i];
+                WHERE s.tenant = in_tenant AND s.namespace = space AND s.key = this_key;
                 stored := NULL;
             END IF;
             actual := coalesce(stored.version, 0);
@@ -46,26 +57,26 @@ BEGIN
             END IF;
             IF in_values[i] IS NULL THEN
                 DELETE FROM holdfast.items s
-                WHERE s.tenant = in_tenant AND s.namespace = space AND s.key = in_keys[i];
+                WHERE s.tenant = in_tenant AND s.namespace = space AND s.key = this_key;
                 versions := versions || 0::bigint;
                 EXIT;
             END IF;
-            until := moment + make_interval(secs => in_ttl_seconds[i]);
+            until := moment + make_interval(secs => this_ttl);
             actual := nextval('holdfast.item_versions');
             IF stored.version IS NOT NULL THEN
                 UPDATE holdfast.items s SET
-                    version = actual, updated_at = moment, ttl_seconds = in_ttl_seconds[i],
-                    expires_at = until, vectors = in_vectors[i]::public.vector[],
-                    value = in_values[i], filterable = in_filterables[i]::jsonb
-                WHERE s.tenant = in_tenant AND s.namespace = space AND s.key = in_keys[i];
+                    version = actual, updated_at = moment, ttl_seconds = this_ttl,
+                    expires_at = until, vectors = this_vectors,
+                    value = this_value, filterable = this_filterable
+                WHERE s.tenant = in_tenant AND s.namespace = space AND s.key = this_key;
                 versions := versions || actual;
                 EXIT;
             END IF;
             INSERT INTO holdfast.items (
                 tenant, namespace, key, version, created_at, updated_at, ttl_seconds, expires_at,
                 vectors, value, filterable)
-            VALUES (in_tenant, space, in_keys[i], actual, moment, moment, in_ttl_seconds[i], until,
-                    in_vectors[i]::public.vector[], in_values[i], in_filterables[i]::jsonb)
+            VALUES (in_tenant, space, this_key, actual, moment, moment, this_ttl, until,
+                    this_vectors, this_value, this_filterable)
             ON CONFLICT (tenant, namespace, key) DO NOTHING;
             IF FOUND THEN
                 versions := versions || actual;
