@@ -29,7 +29,7 @@ PYTEST := $(PY) -m pytest -n 3 --dist worksteal
 # Python compiles what is imported; to compile all that is installed takes longer.
 INSTALL := install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: setup run site test test-all test-rest test-frameworks test-adapters test-suites test-peers test-long check bench bench-publish lock docs clean
+.PHONY: setup run site test test-all test-rest test-frameworks test-adapters test-citus test-suites test-peers test-long check bench bench-publish lock docs clean
 
 $(STAMP): requirements/dev.txt pyproject.toml
 	@test -x $(PY) || python3 -m venv $(VENV)
@@ -85,6 +85,9 @@ $(SUITES:%=test-adapter-%): test-adapter-%: build/suites/%/.fetched
 
 test-peers: $(BENCH)/.installed  ## the adapters beside the frameworks' own stores, untimed
 	$(BENCH)/bin/python -m pytest tests/bench/test_adapter_peers.py
+
+test-citus: $(STAMP)  ## the contract suite on the cluster that HOLDFAST_CITUS_URL names; not part of test-all
+	$(PYTEST) src/holdfast/testing tests/engines/test_postgres_distribution.py --engine tests.engines.citus:CitusHarness --fast
 
 test-suites: $(STAMP) $(SUITES_LONG:%=build/suites/%/.fetched)  ## the frameworks' own tests on the adapters; figures: docs/reference/framework-suites.json
 	$(PY) scripts/framework_suites.py
