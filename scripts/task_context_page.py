@@ -21,7 +21,7 @@ GROUPS = {
         *("receive", "artifact", "reply", "sleep", "sleep_until"),
     ),
     "Memory": ("state", "history", "memory", "stores"),
-    "Who and what": ("id", "context_id", "agent", "owner", "tenant"),
+    "Who and what": ("id", "session_id", "agent", "owner", "tenant"),
     "This run": ("attempt", "fence", "cancelled", "log", "resources"),
 }
 INTERNAL = {"context_id", "resume", "check_end", "check_reply", "cleanup"}

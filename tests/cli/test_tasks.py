@@ -363,6 +363,7 @@ def test_an_empty_list_says_where_it_looked(
         monkeypatch.delenv("DATABASE_URL")
         monkeypatch.setenv("HOLDFAST_DIR", f"{name}/state")
         folder = Path(name).resolve() / "state"
+        assert command("db", "migrate").code == 0
         reply = command("tasks", "list").out
         assert reply.startswith(f"no tasks in the embedded Postgres in {folder}, tenant {tenant}\n")
         assert "HOLDFAST_DIR" in reply

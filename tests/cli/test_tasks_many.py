@@ -87,6 +87,6 @@ def test_a_failed_task_is_resumed_and_a_task_forked(
     again = command("tasks", "resume-failed", task, "--key", "k1", "--json").json
     assert (again["retry_of"], again["state"]) == (task, "submitted")
     fork = command("tasks", "fork", task, "--at", "2", "--text", "the boats", "--json").json
-    assert fork["context_id"] != again["context_id"]
+    assert fork["session_id"] != again["session_id"]
     [found] = command("tasks", "list", "--text", "boats", "--json").json["tasks"]
     assert found["id"] == fork["id"]
