@@ -60,7 +60,7 @@ class GatedService:
             exception_handlers={404: no_route, 405: no_route},
         )
         inner.router.redirect_slashes = False
-        self.asgi = Gate(
+        gate = Gate(
             inner,
             self._doors,
             self.options,
@@ -68,6 +68,7 @@ class GatedService:
             limits=KeyLimits(self.options),
             shares=LoopShares(),
         )
+        self.asgi: ASGIApp = gate if state.tracing is None else state.tracing.http(gate)
 
     @property
     def url(self) -> str:

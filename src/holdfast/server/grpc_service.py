@@ -14,7 +14,7 @@ from a2a.server.request_handlers.grpc_handler import (
     DefaultGrpcServerCallContextBuilder,
     GrpcHandler,
 )
-from a2a.types import a2a_pb2_grpc
+from a2a.types import a2a_pb2, a2a_pb2_grpc
 from google.protobuf.message import DecodeError
 
 from holdfast.server.caller import CALL, Caller, Doors
@@ -24,10 +24,13 @@ from holdfast.server.loop_shares import LoopShares
 from holdfast.server.options import ServiceOptions, address_of
 from holdfast.server.tls import tls_files
 from holdfast.values.errors import ConfigError, HoldfastError
+from holdfast.wiring.telemetry import Tracing
 
 _Reader: TypeAlias = Callable[[bytes], Any]
 _TOO_SLOW = "the request took too long to arrive"
 _NOT_A_MESSAGE = "the request is not a message of this method in A2A's schema"
+_SERVICE = a2a_pb2.DESCRIPTOR.services_by_name["A2AService"]
+_METHODS = [f"/{_SERVICE.full_name}/{one.name}" for one in _SERVICE.methods]
 _caller: ContextVar[Caller] = ContextVar("holdfast_grpc_caller")
 
 
@@ -154,10 +157,12 @@ def grpc_server(
     *,
     limits: KeyLimits,
     shares: LoopShares,
+    tracing: Tracing | None,
 ) -> grpc.aio.Server:
     """Return a server on the options' port, not started yet."""
+    keys = _Keys(doors, limits, shares, body_seconds=options.body_seconds)
     server = grpc.aio.server(
-        interceptors=[_Keys(doors, limits, shares, body_seconds=options.body_seconds)],
+        interceptors=[keys] if tracing is None else [tracing.grpc(_METHODS), keys],
         maximum_concurrent_rpcs=options.max_connections,
         options=[
             ("grpc.max_receive_message_length", options.max_request_bytes),

@@ -90,6 +90,7 @@ class Service:
         self._doors = Doors(state, auth=chosen.auth)
         self._limits = limits or KeyLimits(self.options)
         self._shares = shares or LoopShares()
+        self._tracing = state.tracing
         self._cards = Cards.of(app, self.options)
         self._handler = LedgerRequestHandler(
             Intake(app, guard, chosen),
@@ -177,7 +178,10 @@ class Service:
         from holdfast.server.grpc_service import grpc_server  # noqa: PLC0415
 
         server = grpc_server(
-            self._handler, self._doors, self.options, limits=self._limits, shares=self._shares
+            *(self._handler, self._doors, self.options),
+            limits=self._limits,
+            shares=self._shares,
+            tracing=self._tracing,
         )
         await server.start()
         try:

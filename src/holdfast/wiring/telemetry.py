@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -109,6 +109,12 @@ class Tracing:
                 own = vars(traced)
                 own["_storage"] = self._calls.TracedTasks(own["_storage"])
         return dataclasses.replace(stores, **found)
+
+    def grpc(self, methods: Collection[str]) -> Any:
+        """Return a gRPC interceptor with a span for each call; needs the extra ``grpc``."""
+        from holdfast.telemetry.grpc import TracedCalls  # noqa: PLC0415 - a separate extra
+
+        return TracedCalls(self.instruments, methods)
 
     def http(self, app: Any) -> Any:
         """Return an ASGI app with a span for each request."""
