@@ -58,6 +58,10 @@ def front(
     return store
 
 
+STATE_VERSIONS = "state versions"
+"""What tests of kept versions need of an engine, in addition to ``short_term``."""
+
+
 class Harness(ABC):
     """Opens, reopens and ages one engine, and reaches around its stores.
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from holdfast.testing.harness import CONTRACTS, Harness
+from holdfast.testing.harness import CONTRACTS, STATE_VERSIONS, Harness
 from holdfast.testing.inmemory import InMemoryHarness
 
 
@@ -63,7 +63,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Register the marker ``needs``."""
     config.addinivalue_line(
-        "markers", "needs(contract): runs on engines that provide this contract too"
+        "markers", "needs(contract): runs on engines that provide this contract, or STATE_VERSIONS"
     )
 
 
@@ -85,7 +85,7 @@ def _is_provided(item: pytest.Item) -> bool:
         return False
     if getattr(item, "originalname", "") in engine.without:
         return False
-    provided = engine.contracts
+    provided = engine.contracts | ({STATE_VERSIONS} if engine.state_versions else set())
     if "machine" in params:
         provided &= engine.reference().contracts
         return bool(params["machine"].contract in provided)

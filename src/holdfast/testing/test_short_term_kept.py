@@ -11,18 +11,16 @@ from typing import Any
 import pytest
 
 from holdfast.contracts.short_term import ShortTerm
-from holdfast.testing.harness import Harness
+from holdfast.testing.harness import STATE_VERSIONS, Harness
 from holdfast.values.errors import InvalidInputError, NotFoundError, VersionConflictError
 
 CONTRACT = "short_term"
-pytestmark = pytest.mark.asyncio(loop_scope="session")
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.needs(STATE_VERSIONS)]
 
 
 @pytest.fixture
 def opened(harness: Harness) -> Callable[..., ShortTerm]:
     """Opens a store that keeps as many versions as the harness says."""
-    if not harness.state_versions:
-        pytest.skip(f"{harness.name} keeps no versions of a state: state_versions is 0")
 
     def open_store(**options: Any) -> ShortTerm:
         store = harness.store("short_term", **{"kept_versions": harness.state_versions, **options})
