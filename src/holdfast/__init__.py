@@ -2,10 +2,10 @@
 
 Agent code imports the Protocols and value types from here; ``holdfast.open()`` chooses the engines.
 Errors are in ``holdfast.errors``, message blocks in ``holdfast.content``, compaction in
-``holdfast.memory``, the steps of graphs in ``holdfast.checkpoints``, JSON objects by namespace and
-key in ``holdfast.items``, limits of tasks in ``holdfast.queues``, schedules in
-``holdfast.schedules``, what operators meet in
-``holdfast.ops``, what engines implement in ``holdfast.spi``.
+``holdfast.memory``, checkpoints of graphs in ``holdfast.checkpoints``, JSON objects by namespace
+and key in ``holdfast.items``, limits on running tasks in ``holdfast.queues``, schedules in
+``holdfast.schedules``, API keys and health in ``holdfast.ops``, and the interfaces that engines
+implement in ``holdfast.spi``.
 """
 
 import logging
@@ -204,7 +204,7 @@ _MOVED = {
         "Transition",
     ],
 }
-"""Names that were here once, by where they are now."""
+"""Deprecated names of this module, by the module that has them now."""
 
 # Not a definition: a type checker would take it to have every name.
 globals()["__getattr__"] = _moved(__name__, _MOVED)

@@ -1,7 +1,7 @@
 """A ``State`` for code that does not await: scripts, notebooks, synchronous frameworks.
 
-The same stores and methods, run on an event loop in a separate thread, each call waiting for its
-answer::
+It has the same stores and methods. They run on an event loop in a separate thread, and each call
+blocks until its result is there::
 
     import holdfast.blocking
 
@@ -36,8 +36,9 @@ __all__ = [  # and open, but `import *` keeps Python's own
 class BlockingState(BlockingStores):
     """A ``State`` on a background event loop; close it, or use it as a context manager.
 
-    Any thread may use it, also one whose own event loop is running, as in a notebook. One that is
-    still open when the process ends is closed then. After a fork the child opens its own.
+    Any thread may use it, also one whose own event loop is running, as in a notebook. A state that
+    is still open is closed when the process exits. After a fork, the child process must open its
+    own state.
 
     >>> with open("memory:") as state:
     ...     state.short_term.set_state("s1", {"step": 1})
@@ -70,7 +71,9 @@ class BlockingState(BlockingStores):
         return BlockingWorker(self._portal.run(make()), self._portal)
 
     def close(self) -> None:
-        """Close the state and end its thread; again, on a view or in a fork, does nothing.
+        """Close the state and end its thread.
+
+        A second call does nothing, nor does a call on a ``for_owner`` view or after a fork.
 
         >>> state = open("memory:")
         >>> state.close()
@@ -114,7 +117,7 @@ class BlockingWorker:
 
     @property
     def name(self) -> str:
-        """The worker's name in timelines."""
+        """The worker's name, as the timelines of tasks show it."""
         return self._worker.name
 
     @property
@@ -137,7 +140,7 @@ class BlockingWorker:
             self._finish()
 
     def run_until_idle(self) -> int:
-        """Run due tasks until none is due. Returns how many runs of handlers it took.
+        """Run tasks until none is ready to run. Returns how many times a handler was called.
 
         ::
 

@@ -1,4 +1,4 @@
-"""The steps of graphs: ``state.checkpoints``.
+"""The types of ``state.checkpoints``, which stores the state of a graph after each step.
 
 ::
 

@@ -1,4 +1,4 @@
-"""What Holdfast raises; every error is a ``HoldfastError``.
+"""The errors that Holdfast raises; each is a ``HoldfastError``.
 
 ::
 

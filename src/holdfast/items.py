@@ -1,4 +1,4 @@
-"""JSON objects under a namespace and a key: ``state.items``.
+"""The types of ``state.items``: JSON objects, each stored under a namespace and a key.
 
 ::
 

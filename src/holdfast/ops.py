@@ -1,4 +1,4 @@
-"""What operators meet: ``state.ops``, API keys and the health of the engines.
+"""For operators: the types of ``state.ops``, API keys and the health of the engines.
 
 ::
 

@@ -1,4 +1,4 @@
-"""Tasks for ``submit_many``, and the limits of claims.
+"""Tasks for ``submit_many``, and limits on how many tasks workers run.
 
 ::
 

@@ -1,4 +1,4 @@
-"""The public names of schedules: tasks at the ticks of a cron expression.
+"""The types of ``state.schedules``, which submits tasks at the times of a cron expression.
 
 ::
 

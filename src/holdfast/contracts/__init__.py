@@ -1,1 +1,1 @@
-"""What agents call: each contract checks its input, and passes checked records to an engine."""
+"""The APIs that agents call. Each checks its arguments and passes them to an engine."""

@@ -22,17 +22,17 @@ DAY_SECONDS = 86_400.0
 
 
 class MemoryLog(Protocol):
-    """What a memory needs of a session log; every ``EpisodicMemory`` has it."""
+    """The methods of a session log that an agent's memory uses; ``EpisodicMemory`` has them."""
 
     @abstractmethod
     async def append(
         self, events: list[Event], *, embeddings: list[list[float]] | None = None
     ) -> list[Event]:
-        """As ``EpisodicMemory.append``."""
+        """Append events: see ``EpisodicMemory.append``."""
 
     @abstractmethod
     async def append_checked(self, entry: LogEntry) -> Event:
-        """As ``EpisodicMemory.append_checked``."""
+        """Append an event that the caller has checked: see ``EpisodicMemory.append_checked``."""
 
     @abstractmethod
     async def recent(
@@ -44,7 +44,7 @@ class MemoryLog(Protocol):
         types: list[str] | None = None,
         where: dict[str, Any] | None = None,
     ) -> list[Event]:
-        """As ``EpisodicMemory.recent``."""
+        """Return the newest events: see ``EpisodicMemory.recent``."""
 
     @abstractmethod
     async def between(
@@ -59,7 +59,7 @@ class MemoryLog(Protocol):
         cursor: str | None = None,
         where: dict[str, Any] | None = None,
     ) -> list[Event]:
-        """As ``EpisodicMemory.between``."""
+        """Return the events of a time range: see ``EpisodicMemory.between``."""
 
     @abstractmethod
     async def recall(
@@ -76,7 +76,10 @@ class MemoryLog(Protocol):
         explain: bool = False,
         reranker: Reranker | None = None,
     ) -> list[Recalled]:
-        """As ``EpisodicMemory.recall``; ``NotSupportedError`` where there is no deep recall."""
+        """Return the events that match a query: see ``EpisodicMemory.recall``.
+
+        Raises ``NotSupportedError`` if the engine cannot search events.
+        """
 
 
 @runtime_checkable
@@ -85,8 +88,9 @@ class AgentMemory(Protocol):
 
     ``recent``, ``between`` and ``state`` belong to the session. Without a session, the first two
     return everything the agent did, and ``state`` is a document that belongs to the agent.
-    ``recall`` and ``facts`` cover all sessions. An event is written once: a recorded message is in
-    the transcript, and a transcript's message is in the memory.
+    ``recall`` and ``facts`` cover all sessions. Each event is stored once: a message recorded here
+    is also in the transcript (``HistoryStore``), and a message of the transcript is also in this
+    memory.
 
     Promises:
 
@@ -241,8 +245,8 @@ class AgentMemory(Protocol):
     ) -> list[Recalled]:
         """Return the events that best match a question, from all sessions, the best first.
 
-        ``neighbours`` gives that many events before and after a hit a share of its score; without
-        it, nearness counts a little already.
+        ``neighbours`` is how many events before and after a hit get a share of its score, and so
+        can be hits, too. Even with 0, a hit close to other hits scores a little higher.
         ``recency_weight``, from 0 to 1, is the weight of recency against relevance; recency halves
         every ``half_life_seconds``. ``where`` filters hits and neighbours by their payloads.
         ``explain`` adds an ``explanation`` to each hit. A ``reranker`` orders the first 20 hits of
@@ -256,9 +260,10 @@ class AgentMemory(Protocol):
     async def hydrate(
         self, query: str | list[float] | None = None, *, limit: int = 5, recent_limit: int = 20
     ) -> Hydrated:
-        """Return all that an agent needs when it wakes up, read concurrently.
+        """Return what an agent needs to resume: status, state, newest events, recalled events.
 
-        ``limit`` is how many events are recalled. ::
+        All are read concurrently. ``limit`` is how many events are recalled; without a ``query``,
+        none are. ::
 
             woken = await memory.hydrate("which database did we choose?")
             if woken.status is WakeStatus.GAP:

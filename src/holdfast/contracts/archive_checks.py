@@ -1,4 +1,4 @@
-"""Checks of the lines of an archive, which may come from anybody."""
+"""Checks of the lines of an archive file, which is untrusted input."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _BOUNDS = {"epoch": _INT32, "index": _INT32, "priority": _INT16}
 
 
 def read_record(kind: Kind, line: bytes, *, at: str) -> Record:
-    """Return the record of a line, checked. ``at`` names the line in errors.
+    """Decode and check the record in a line of an archive. ``at`` names the line in errors.
 
     >>> from holdfast.spi.archive.kinds import BY_NAME
     >>> read_record(BY_NAME["channels"], b'{"name":"alerts","newest":3}', at="line 1")

@@ -10,7 +10,7 @@ MAX_CONTENT_TYPE = 255
 
 
 def check_lifetime(*, pinned: object, ttl_seconds: object, default: float) -> float | None:
-    """Return the time to live of a new blob; ``None`` if it is pinned.
+    """Return the time to live of a new blob, in seconds; ``None`` if it is pinned.
 
     >>> check_lifetime(pinned=False, ttl_seconds=None, default=60)
     60

@@ -72,7 +72,7 @@ class BlobIndex:
         sha256: str,
         ttl_seconds: float,
     ) -> BlobInfo:
-        """Create a ref to uploaded bytes. The time to live starts by the index's clock.
+        """Create a ref to uploaded bytes. It expires after ``ttl_seconds``, by the index's clock.
 
         ::
 
@@ -89,7 +89,7 @@ class BlobIndex:
         return await self._storage.put(check_id("ref", ref), facts, window)
 
     async def get(self, ref: str) -> IndexedBlob | None:
-        """Return a live blob, or ``None``.
+        """Return a blob; ``None`` if it does not exist, has expired or was taken.
 
         ::
 
@@ -98,7 +98,7 @@ class BlobIndex:
         return await self._storage.get(check_id("ref", ref))
 
     async def pin(self, ref: str) -> None:
-        """Keep a blob until it is unpinned or taken.
+        """Keep a blob until it is unpinned or taken. Raises ``NotFoundError`` if there is none.
 
         ::
 
@@ -119,7 +119,7 @@ class BlobIndex:
             raise NotFoundError("blob", ref)
 
     async def take(self, ref: str) -> IndexedBlob | None:
-        """Hide a live blob, pinned or not, so that its bytes can be deleted.
+        """Hide a blob, pinned or not, so that its bytes can be deleted. Returns it, or ``None``.
 
         ::
 
@@ -143,7 +143,7 @@ class BlobIndex:
         return await self._storage.take_expired(check_count("limit", limit), retry)
 
     async def forget(self, refs: Sequence[str]) -> int:
-        """Delete taken blobs after their bytes are deleted. Returns how many there were.
+        """Delete taken blobs from the index, after their bytes. Returns how many there were.
 
         ::
 

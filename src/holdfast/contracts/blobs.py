@@ -78,7 +78,7 @@ class BlobStore(Protocol):
 
     @abstractmethod
     async def unpin(self, ref: str) -> None:
-        """Let a blob expire again, a full time to live from now.
+        """Let a blob expire again: its full time to live starts now.
 
         ::
 
@@ -162,9 +162,10 @@ class Blobs(BlobStore, Protocol):
     ) -> str:
         """Store bytes, or text as UTF-8. Returns the ref to read them with.
 
-        ``pinned`` keeps the blob until it is unpinned or deleted, from the start; ``ttl_seconds``
-        replaces the default lifetime. ``subject`` is the id of the person whom the content is about
-        or from, which ``state.erase(subject=)`` deletes; without it, the owner of the view. ::
+        ``pinned`` keeps the blob until it is unpinned or deleted; ``ttl_seconds`` replaces the
+        default lifetime. ``subject`` is the id of the person whom the content is about or from,
+        whose blobs ``state.erase(subject=)`` deletes; the default is the owner of a ``for_owner``
+        view. ::
 
             ref = await blobs.store(pdf, content_type="application/pdf", pinned=True)
         """
@@ -236,10 +237,11 @@ class Blobs(BlobStore, Protocol):
 
 
 class StoredBlobs(Front, Blobs):
-    """``Blobs`` on any engine; ``ttl_seconds`` is the lifetime of a blob that is not pinned.
+    """Implements ``Blobs``: checks the arguments, then calls the engine's storage.
 
-    A ref does not show who stored it, and other owners may have it. So an owner can store, read and
-    pin, but cannot unpin, delete or sweep.
+    ``ttl_seconds`` is the lifetime of a blob that is not pinned. A ref does not name its owner, and
+    several owners may know it. So a view for one owner can store, read and pin, but raises
+    ``NotSupportedError`` for ``unpin``, ``delete`` and ``sweep``.
 
     ::
 
@@ -334,7 +336,7 @@ class StoredBlobs(Front, Blobs):
         self._storage = self._storage.for_subject(scope.owner)
 
     def _of(self, subject: str | None) -> BlobStorage:
-        """Return what stores blobs of a subject; without one, of the owner of the view."""
+        """Return the storage for blobs of this subject; ``None`` is the owner of the view."""
         if subject is None:
             return self._storage
         named = check_unreserved("subject", check_id("subject", subject))
@@ -367,7 +369,7 @@ class StoredBlobs(Front, Blobs):
     async def _parts(
         self, ref: str, offset: int, length: int | None, *, whole: bool
     ) -> AsyncGenerator[Any, None]:
-        """Yield the buffers of a range; of a whole blob the last only if the digest is right."""
+        """Yield the buffers of a range. The last one of a whole blob follows the digest check."""
         found = await self._storage.open(ref, offset, length, whole=whole)
         if found is None:
             raise NotFoundError("blob", ref)

@@ -142,6 +142,9 @@ class TaskStore(Protocol):
     ) -> Task | None:
         """Set the status of a card; an empty ``note`` keeps its current one.
 
+        Returns ``None`` if there is no such card. Raises ``IllegalTransitionError`` if it has
+        another terminal status.
+
         ::
 
             card = await boards.update_status(board.id, card.id, "failed", "no answer")
@@ -170,7 +173,7 @@ class TaskStore(Protocol):
 
     @abstractmethod
     async def increment_retry(self, task_list_id: str, task_id: str) -> Task | None:
-        """Count a retry and set a card in progress. Returns ``None`` if its retries are used up.
+        """Count a retry and set a card in progress. Returns ``None`` if no retries are left.
 
         ::
 
@@ -181,7 +184,7 @@ class TaskStore(Protocol):
 
     @abstractmethod
     async def force_retry(self, task_list_id: str, task_id: str) -> Task | None:
-        """Reset a card to planned, whatever its status and its retries: a person decides.
+        """Set a card back to planned, with 0 retries, whatever its status: a human decided so.
 
         ::
 
@@ -191,7 +194,7 @@ class TaskStore(Protocol):
 
     @abstractmethod
     async def update_task_title(self, task_list_id: str, task_id: str, title: str) -> Task | None:
-        """Rename a card.
+        """Rename a card. Returns it, or ``None`` if there is no such card.
 
         ::
 
@@ -201,7 +204,7 @@ class TaskStore(Protocol):
 
 
 class Boards(Front, TaskStore):
-    """``TaskStore`` on any engine.
+    """Implements ``TaskStore``: checks the arguments, then calls the engine's storage.
 
     ::
 
@@ -301,16 +304,16 @@ class Boards(Front, TaskStore):
         return await self._storage.delete_card(*self._card(task_list_id, task_id))
 
     async def increment_retry(self, task_list_id: str, task_id: str) -> Task | None:
-        """Count a retry and set a card in progress. Returns ``None`` if its retries are used up."""
+        """Count a retry and set a card in progress. Returns ``None`` if no retries are left."""
         moved = await self._storage.retry_card(*self._card(task_list_id, task_id))
         return _moved(task_id, moved, TaskStatus.IN_PROGRESS)
 
     async def force_retry(self, task_list_id: str, task_id: str) -> Task | None:
-        """Reset a card to planned, whatever its status and its retries: a person decides."""
+        """Set a card back to planned, with 0 retries, whatever its status: a human decided so."""
         return await self._storage.reset_card(*self._card(task_list_id, task_id))
 
     async def update_task_title(self, task_list_id: str, task_id: str, title: str) -> Task | None:
-        """Rename a card."""
+        """Rename a card. Returns it, or ``None`` if there is no such card."""
         stripped = check_title(title)
         self._limits.check_value("title", stripped)
         return await self._storage.rename_card(*self._card(task_list_id, task_id), stripped)

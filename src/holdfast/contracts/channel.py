@@ -76,7 +76,7 @@ class Channel(Front):
         self._retention_seconds = retention_seconds
 
     async def publish(self, event: dict[str, Any], *, id: str | None = None) -> ChannelEvent:
-        """Append an event, and return it. With the ``id`` of a stored event, return that one.
+        """Append an event and return it. If an event with this ``id`` is stored, return that one.
 
         ::
 
@@ -91,7 +91,7 @@ class Channel(Front):
 
     @renamed(after="cursor")
     async def read(self, *, cursor: str | None = None, limit: int = 100) -> list[ChannelEvent]:
-        """Return the stored events after a cursor, the oldest first.
+        """Return the stored events after ``cursor``, the oldest first.
 
         ::
 
@@ -104,7 +104,7 @@ class Channel(Front):
 
     @renamed(after="cursor")
     def subscribe(self, *, cursor: str | None = None) -> AsyncGenerator[ChannelEvent, None]:
-        """Yield the events after a cursor, and then each new one, without end.
+        """Yield the events after ``cursor``, and then each new one, without end.
 
         ::
 

@@ -10,7 +10,7 @@ from holdfast.values.checks import check_id, check_list, check_optional_id, chec
 from holdfast.values.errors import InvalidInputError
 
 MAX_BYTES = 256 << 20
-"""How much one call may store: all of it is sent in one statement."""
+"""The most bytes that one call may store: all are sent in one statement."""
 
 _INDEXES = range(-(1 << 31), 1 << 31)
 
@@ -63,7 +63,9 @@ def check_put(
 
 
 def check_writes(writes: object) -> list[Write]:
-    """Check writes. Of several with one task and index keep the first; below index 0, the last.
+    """Check writes, and keep one for each task and index.
+
+    The first one is kept; for an index below 0, the last one.
 
     >>> value = TypedBytes("json", b"1")
     >>> len(check_writes([Write("t", 0, "a", value), Write("t", 0, "b", value)]))

@@ -104,11 +104,10 @@ class CheckpointStore(Protocol):
     ) -> None:
         """Store a checkpoint and the values of the channels that changed, in one step.
 
-        ``None`` as a value means that the channel is empty. ``expected_parent`` must be the newest
-        checkpoint of the namespace, and ``""`` means that there is none; otherwise raises
-        ``ConflictError``, so that two workers cannot continue from one checkpoint. ``ttl_seconds``
-        is for the
-        whole thread. ::
+        ``None`` as a value means that the channel is empty. ``expected_parent`` is the id that the
+        newest checkpoint of the namespace must have, or ``""`` if there must be none; otherwise
+        ``put`` raises ``ConflictError``, so that two workers cannot continue from the same
+        checkpoint. ``ttl_seconds`` applies to the whole thread. ::
 
             await checkpoints.put(checkpoint, new_values={"log": TypedBytes("json", b"[1]")})
         """
@@ -118,7 +117,7 @@ class CheckpointStore(Protocol):
     async def put_writes(
         self, thread: str, namespace: str, id: str, writes: Sequence[Write]
     ) -> None:
-        """Store the writes of tasks after a checkpoint.
+        """Store what tasks wrote after the checkpoint ``id``.
 
         ::
 
@@ -130,7 +129,7 @@ class CheckpointStore(Protocol):
     async def get(
         self, thread: str, namespace: str = "", id: str | None = None
     ) -> Checkpoint | None:
-        """Return a checkpoint with its values and writes; without an ``id`` the newest.
+        """Return a checkpoint, or ``None``, with its values and writes; without ``id`` the newest.
 
         ::
 
@@ -161,9 +160,9 @@ class CheckpointStore(Protocol):
     async def ancestors(
         self, thread: str, namespace: str, id: str | None, channels: Sequence[str]
     ) -> Sequence[Checkpoint]:
-        """Return the ancestors of a checkpoint up to where each of the channels has a value.
+        """Return the ancestors of a checkpoint, nearest first, until each channel has a value.
 
-        For channels whose state is their last value and the writes since. ::
+        Use it for channels whose state is their last stored value and the writes since then. ::
 
             above = await checkpoints.ancestors("t1", "", "c9", ["messages"])
         """
@@ -203,7 +202,8 @@ class CheckpointStore(Protocol):
     async def prune(self, threads: Sequence[str], *, keep: int = 1) -> int:
         """Delete all but the newest checkpoints of each namespace. Returns how many.
 
-        Ancestors that a channel without a value needs are kept. ::
+        If a channel has no value at a kept checkpoint, its ancestors up to the one that has the
+        value are kept, too. ::
 
             await checkpoints.prune(["t1"], keep=3)
         """
@@ -211,7 +211,7 @@ class CheckpointStore(Protocol):
 
 
 class Checkpoints(Front, CheckpointStore):
-    """``CheckpointStore`` on any engine.
+    """Implements ``CheckpointStore``: checks the arguments, then calls the engine's storage.
 
     ::
 
@@ -250,7 +250,7 @@ class Checkpoints(Front, CheckpointStore):
     async def put_writes(
         self, thread: str, namespace: str, id: str, writes: Sequence[Write]
     ) -> None:
-        """Store the writes of tasks after a checkpoint."""
+        """Store what tasks wrote after the checkpoint ``id``."""
         where = self._where(thread, namespace)
         checked = check_writes(writes)
         check_id("id", id)
@@ -305,7 +305,7 @@ class Checkpoints(Front, CheckpointStore):
     async def ancestors(
         self, thread: str, namespace: str, id: str | None, channels: Sequence[str]
     ) -> Sequence[Checkpoint]:
-        """Return the ancestors of a checkpoint up to where each of the channels has a value."""
+        """Return the ancestors of a checkpoint, nearest first, until each channel has a value."""
         where = self._where(thread, namespace)
         start = None if id is None else check_id("id", id)
         wanted = check_ids("channels", channels)

@@ -1,4 +1,4 @@
-"""When a cron expression is due in a time zone."""
+"""Computes the times of a cron expression in a time zone."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ _MINUTE = timedelta(minutes=1)
 class Cron:
     """A cron expression of five fields in a time zone: minute, hour, day, month, day of the week.
 
-    When clocks are set forward, a tick at a time that does not exist is at the first minute after
-    the gap. When they are set back, a tick at a time that exists twice is at the first of the two.
-    A minute or hour field that begins with ``*`` counts elapsed time: such a tick is at both times,
-    and at none where there is none.
+    A tick is a time that the expression matches. When clocks are set forward, a tick at a time that
+    does not exist is at the first minute after the gap. When they are set back, a tick at a time
+    that exists twice is at the first of the two. If the minute or the hour field begins with ``*``,
+    ticks follow elapsed time: a local time that exists twice has two ticks, and one that does not
+    exist has none.
 
     >>> nine = Cron("0 9 * * mon-fri", "Europe/Paris")
     >>> str(nine.next_tick(datetime(2030, 3, 1, 12, tzinfo=UTC)))
@@ -40,7 +41,7 @@ class Cron:
         self._elapsed = any(field.startswith("*") for field in self.expression.split()[:2])
 
     def ticks_after(self, after: datetime) -> Iterator[datetime]:
-        """Yield the ticks after a time, in order; none if there is none in 50 years."""
+        """Yield the ticks after the given time, in order. It ends if none comes within 50 years."""
         waiting: list[datetime] = []
         last = after
         # The library counts local times, which always go forward; the zone is applied here.
@@ -55,13 +56,13 @@ class Cron:
                     yield moment
 
     def next_tick(self, after: datetime) -> datetime | None:
-        """Return the first tick after a time; ``None`` if there is none in 50 years."""
+        """Return the first tick after the given time; ``None`` if there is none within 50 years."""
         return next(self.ticks_after(after), None)
 
     def last_ticks(self, after: datetime, until: datetime, limit: int) -> list[datetime]:
-        """Return the last ``limit`` ticks after one time and until another, inclusively, in order.
+        """Return the last ``limit`` ticks after ``after`` and up to ``until``, in order.
 
-        It costs what it returns, however far apart the two times are.
+        The cost depends on ``limit``, not on the time between the two.
         """
         found: set[datetime] = set()
         enough = after
@@ -80,7 +81,7 @@ class Cron:
         return moment.astimezone(self._zone).replace(tzinfo=None)
 
     def _span(self, moment: datetime) -> timedelta:
-        """Return by how much clocks are set around a time: zero on most days."""
+        """Return by how much the UTC offset changes within 26 hours of a time; mostly zero."""
         offsets = [
             (moment + shift).astimezone(self._zone).utcoffset() or timedelta()
             for shift in (-_SHIFT, timedelta(), _SHIFT)
@@ -88,7 +89,7 @@ class Cron:
         return max(offsets) - min(offsets)
 
     def _moments(self, local: datetime) -> list[datetime]:
-        """Return when it is a local time: once, twice, or never."""
+        """Return the UTC times of a tick at this local time: one, two or none."""
         first, second = self._offsets(local)
         if first == second:
             return [_moment(local, first)]
@@ -134,7 +135,7 @@ def _check_expression(value: object) -> str:
 
 
 _LOCAL_NAMES = frozenset({"localtime", "posixrules", "Factory", "leapseconds"})
-"""Names that mean another zone on each machine, or none."""
+"""Names that mean a different time zone on each machine, or no time zone."""
 
 
 def _check_zone(name: str) -> tzinfo:

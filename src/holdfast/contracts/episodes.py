@@ -21,7 +21,7 @@ MAX_DELETED = 1000
 """How many events one call may delete by their ids."""
 
 SessionOrder: TypeAlias = Literal["started_at", "last_active_at"]
-"""What sessions are listed by."""
+"""The time that sessions are sorted by."""
 
 ORDERS: tuple[str, ...] = get_args(SessionOrder)
 
@@ -190,7 +190,7 @@ class EpisodicMemory(Events):
         self._storage = storage
 
     def add_layer(self, layer: Callable[[Any], Any]) -> None:
-        """Put a layer between the log and its engine."""
+        """Wrap the engine's storage in a layer, such as encryption."""
         super().add_layer(layer)
         self._events = self._storage
 
@@ -294,7 +294,7 @@ class EpisodicMemory(Events):
         return SessionScope(events.agent, events.where, events.owner, by_activity=by_activity)
 
     async def get(self, session_id: str, ids: list[str]) -> list[Event]:
-        """Return events of a session by their ids, in the order of the ids; unknown ones are not.
+        """Return events of a session by their ids, in that order; unknown ids are left out.
 
         ::
 
@@ -325,8 +325,8 @@ class EpisodicMemory(Events):
     async def delete_session(self, session_id: str) -> bool:
         """Delete a session with its log and its metadata. Returns whether there was one.
 
-        Its working state is not part of it: see ``short_term.clear``. A session that is created
-        under this id later goes on with the sequence numbers. ::
+        Its working state is not deleted: see ``short_term.clear``. A later session with this id
+        continues the sequence numbers. ::
 
             await episodes.delete_session("s1")
         """
@@ -335,7 +335,7 @@ class EpisodicMemory(Events):
     async def delete_events(self, session_id: str, ids: list[str]) -> int:
         """Delete events of a session by their ids. Returns how many were there.
 
-        Forks of the session that were made before keep theirs. ::
+        Forks that were made before keep their copies of the events. ::
 
             await episodes.delete_events("s1", [hit.event.id])
         """

@@ -37,7 +37,7 @@ from holdfast.values.states import Patched, StatePatch
 
 
 class Events(Front, MemoryLog):
-    """``MemoryLog`` on an engine that stores events but no sessions.
+    """Implements ``MemoryLog`` on an engine that stores events; it need not store sessions.
 
     ::
 
@@ -59,7 +59,7 @@ class Events(Front, MemoryLog):
         self._state_ttl_seconds = state_ttl_seconds
 
     def any_owner(self) -> Self:
-        """Return the same log, whose ``ALL_AGENTS`` are those of every owner, for operators.
+        """Return this log with ``ALL_AGENTS`` meaning the agents of every owner. For operators.
 
         A log that is bound to one owner, or to events without an owner, stays as it is. ::
 
@@ -72,7 +72,7 @@ class Events(Front, MemoryLog):
         return log
 
     def refuse_patches(self, engine: str) -> None:
-        """Refuse patches of states from now on: ``engine`` has the states, and not the events.
+        """Make ``append`` refuse ``patches``: the states are in another store, ``engine``.
 
         ::
 
@@ -285,7 +285,7 @@ class Events(Front, MemoryLog):
 
 
 def _explained(hits: list[Recalled], begin: float) -> list[Recalled]:
-    """Explain hits of a search with one arm: the nearest to a vector, or the most recent."""
+    """Add an explanation to the hits of a search by vector, or to the most recent events."""
     took = (time.perf_counter() - begin) * 1000
     found = []
     for rank, hit in enumerate(hits, 1):

@@ -20,13 +20,13 @@ from holdfast.values.facts import MODES, Memory, RecallMode
 from holdfast.values.text import check_language, names_in
 
 NEIGHBOUR = 0.5
-"""The weight of a neighbour's memory; that of an entity which the query names is 1."""
+"""The weight of facts about neighbours of an entity that the query names; the entity has 1."""
 
 _log = logging.getLogger("holdfast.recall")
 
 
 class FactRecall:
-    """Recall in one mode, chosen when the store is created."""
+    """Searches facts in one mode (text, vector, graph or hybrid), chosen at creation."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class FactRecall:
     def on(
         self, *, storage: LongTermStorage | None = None, graph: Graph | None = None
     ) -> FactRecall:
-        """Return the same recall on another storage or graph."""
+        """Return a copy that uses another storage or graph."""
         return FactRecall(
             storage or self._storage,
             embedder=self._embedder,

@@ -1,4 +1,4 @@
-"""The common base of all fronts: each serves a whole tenant, or one owner of it."""
+"""Base classes of the stores that agents call: for a whole tenant, or for one of its owners."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from holdfast.values.limits import DEFAULT_LIMITS, Limits
 
 
 class Layered:
-    """A contract on any engine, which may have layers in between."""
+    """Base class of stores: calls go to an engine's storage, which layers can wrap."""
 
     def add_layer(self, layer: Callable[[Any], Any]) -> None:
-        """Put a layer between the contract and its engine: it has the interface of the engine.
+        """Wrap the engine's storage in a layer with the same interface, such as encryption.
 
         ::
 
@@ -27,17 +27,17 @@ class Layered:
 
 
 class Front(Layered):
-    """A contract on any engine, for a tenant or for one owner of it.
+    """Base class of stores that can be limited to one owner of a tenant.
 
-    A front passes ids through its scope, which adds the owner to ids of the caller and removes it
-    from ids of the engine.
+    The scope adds the owner to the caller's ids before they go to the engine, and removes it from
+    the ids that the engine returns.
     """
 
     _scope: OwnerScope = NO_OWNER
     _limits: Limits = DEFAULT_LIMITS
 
     def use_limits(self, limits: Limits) -> None:
-        """Replace the default limits.
+        """Replace the default limits on the sizes of values and queries.
 
         ::
 
@@ -46,7 +46,7 @@ class Front(Layered):
         self._limits = limits
 
     def for_owner(self, scope: OwnerScope) -> Self:
-        """Return the same contract for one owner; its errors name ids as the caller wrote them.
+        """Return a view of this store for one owner; errors show ids as the caller wrote them.
 
         ::
 

@@ -42,7 +42,9 @@ class GraphStore(Protocol):
 
     @abstractmethod
     async def add_entities(self, entities: list[Entity]) -> list[str]:
-        """Store entities, all or none. One with the same id is replaced; its relationships stay.
+        """Store entities, all or none, and return their ids.
+
+        An entity with an existing id is replaced and keeps its relationships.
 
         ::
 
@@ -52,7 +54,7 @@ class GraphStore(Protocol):
 
     @abstractmethod
     async def add_relationships(self, relationships: list[Relationship]) -> list[str]:
-        """Store relationships, all or none. Raises ``NotFoundError`` if an end is not there.
+        """Store relationships, all or none. Raises ``NotFoundError`` if an entity is missing.
 
         ::
 
@@ -70,7 +72,7 @@ class GraphStore(Protocol):
         direction: Direction = "both",
         limit: int = MAX_ENTITIES,
     ) -> SubGraph:
-        """Return an entity, those within ``depth`` steps, and all relationships between them.
+        """Return an entity, all within ``depth`` steps, and the relationships between them.
 
         ::
 
@@ -101,7 +103,7 @@ class GraphStore(Protocol):
 
 @runtime_checkable
 class Graph(GraphStore, Protocol):
-    """Entities and the relationships between them, and walks from one to its neighbours.
+    """Entities and the relationships between them, with traversal from an entity to others.
 
     Labels and types follow the rules of ids. An entity and a relationship may have the same id.
 
@@ -204,7 +206,7 @@ class CypherCapable(Protocol):
 
 
 class KnowledgeGraph(Front, Graph):
-    """``Graph`` on any engine.
+    """Implements ``Graph``: checks the arguments, then calls the engine's storage.
 
     ::
 
@@ -215,7 +217,10 @@ class KnowledgeGraph(Front, Graph):
         self._storage = storage
 
     async def add_entities(self, entities: list[Entity]) -> list[str]:
-        """Store entities, all or none. One with the same id is replaced; its relationships stay."""
+        """Store entities, all or none, and return their ids.
+
+        An entity with an existing id is replaced and keeps its relationships.
+        """
         drafts = draft_entities(entities)
         for at, draft in enumerate(drafts):
             self._limits.check_value(f"entities[{at}].properties", draft.properties)
@@ -224,7 +229,7 @@ class KnowledgeGraph(Front, Graph):
         return [draft.id for draft in drafts]
 
     async def add_relationships(self, relationships: list[Relationship]) -> list[str]:
-        """Store relationships, all or none. Raises ``NotFoundError`` if an end is not there."""
+        """Store relationships, all or none. Raises ``NotFoundError`` if an entity is missing."""
         drafts = draft_relationships(relationships)
         for at, draft in enumerate(drafts):
             self._limits.check_value(f"relationships[{at}].properties", draft.properties)
@@ -242,7 +247,7 @@ class KnowledgeGraph(Front, Graph):
         direction: Direction = "both",
         limit: int = MAX_ENTITIES,
     ) -> SubGraph:
-        """Return an entity, those within ``depth`` steps, and all relationships between them."""
+        """Return an entity, all within ``depth`` steps, and the relationships between them."""
         types = relationship_types
         walk = Walk(
             self._scope.known("entity_id", entity_id),
@@ -321,7 +326,7 @@ class KnowledgeGraph(Front, Graph):
 
 
 class CypherGraph(KnowledgeGraph, CypherCapable):
-    """``Graph`` and ``CypherCapable`` on an engine that runs Cypher.
+    """Implements ``Graph`` and ``CypherCapable`` on an engine that runs Cypher.
 
     ::
 
@@ -344,8 +349,9 @@ class CypherGraph(KnowledgeGraph, CypherCapable):
         """Run a query and return its rows with the named columns; read-only unless ``write``.
 
         Entities are vertices with the label ``Entity``, relationships are edges with the label
-        ``Relationship``; their properties are the user's, and also ``id`` and ``label``, or ``id``
-        and ``type``. Values belong in ``params``. More than ``max_rows`` rows are refused.
+        ``Relationship``; both have the user's properties and ``id``, a vertex also ``label``, an
+        edge also ``type``. Values belong in ``params``. A result with more rows than the engine's
+        ``max_rows`` is refused.
 
         ::
 
@@ -388,7 +394,7 @@ def _columns(columns: object) -> list[str]:
 
 
 def check_direction(direction: object) -> Direction:
-    """Check a direction of a walk.
+    """Check the direction of a graph traversal.
 
     >>> check_direction("out")
     'out'

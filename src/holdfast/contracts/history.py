@@ -33,7 +33,7 @@ class HistoryRetention(StrEnum):
 
 @runtime_checkable
 class HistoryProvider(Protocol):
-    """An agent's transcript, keyed by (tenant, agent, session); every message may carry a run.
+    """An agent's transcript, keyed by (tenant, agent, session); a message may belong to a run.
 
     It only reads and writes. Trimming to a model's window is compaction, a view that never changes
     what is stored. ``HistoryStore`` has the further methods of Holdfast's engines.
@@ -115,7 +115,7 @@ class HistoryProvider(Protocol):
 
 @runtime_checkable
 class HistoryStore(HistoryProvider, Protocol):
-    """A transcript that is read, written and changed at its end.
+    """A transcript whose newest messages can also be removed and replaced.
 
     Promises:
     - a message comes back exactly as it was appended
@@ -182,8 +182,9 @@ class HistoryStore(HistoryProvider, Protocol):
     async def pop(self, agent_id: AgentId, *, session_id: str) -> ChatMessage | None:
         """Remove the agent's newest message in a session and return it, in one step.
 
-        Returns ``None`` if there is none. It is also gone from recall, and no late write brings it
-        back. Do not repeat it after a ``TimedOutError``: the message may have been removed. ::
+        Returns ``None`` if there is none. Recall does not find the message any more, and a late
+        write does not restore it. Do not repeat the call after a ``TimedOutError``: the message may
+        have been removed. ::
 
             undone = await history.pop(agent, session_id="s1")
         """
@@ -199,12 +200,13 @@ class HistoryStore(HistoryProvider, Protocol):
         expected_last_seq: int,
         run_id: str = "",
     ) -> int:
-        """Put messages in the place of the agent's messages after a number, all or none.
+        """Replace the agent's messages after ``after_seq`` by others, all or none.
 
-        Raises ``VersionConflictError`` if the newest message has another number than
-        ``expected_last_seq``, which is 0 if there must be none: somebody has written since it was
-        read. The new messages get new numbers, also those that were there before. Returns the
-        number of the newest message, or 0. A retry with the same messages has no further effect. ::
+        Raises ``VersionConflictError`` if the ``seq`` of the newest message is not
+        ``expected_last_seq`` (0 if there must be no message): another writer has changed the
+        transcript. All ``messages`` get a new ``seq``, also those that were stored before. Returns
+        the ``seq`` of the newest message, or 0. A retry with the same messages has no further
+        effect. ::
 
             seen = await history.get_messages(agent, session_id="s1")
             summary = ChatMessage.system("They talked about tides.")
@@ -219,7 +221,7 @@ class HistoryStore(HistoryProvider, Protocol):
 
 
 class History(Front, HistoryStore):
-    """``HistoryStore`` on any engine.
+    """Implements ``HistoryStore``: checks the arguments, then calls the engine's storage.
 
     ::
 
@@ -294,7 +296,7 @@ class History(Front, HistoryStore):
         expected_last_seq: int,
         run_id: str | None = None,
     ) -> int:
-        """Put messages in the place of the agent's messages after a number, all or none."""
+        """Replace the agent's messages after ``after_seq`` by others, all or none."""
         key = self._key(agent_id, session_id)
         tail = Tail(
             check_count("after_seq", after_seq),
@@ -306,7 +308,7 @@ class History(Front, HistoryStore):
     def _entries(
         self, key: TranscriptKey, messages: list[ChatMessage], run_id: str | None
     ) -> list[LogEntry]:
-        """Check messages of one run, and return each once."""
+        """Check messages, and return their log entries without duplicates."""
         run = check_absent_id("run_id", run_id)
         check_list("messages", messages)
         entries = [

@@ -39,7 +39,7 @@ def check_namespace(field: str, namespace: object) -> Namespace:
 
 
 def check_prefix(field: str, prefix: object) -> Namespace:
-    """Check the begin of a namespace; the empty one is the begin of all.
+    """Check the prefix of a namespace; an empty prefix matches every namespace.
 
     >>> check_prefix("prefix", ())
     ()
@@ -48,7 +48,7 @@ def check_prefix(field: str, prefix: object) -> Namespace:
 
 
 def check_pattern(field: str, labels: object, *, wildcards: bool = True) -> tuple[str | None, ...]:
-    """Check labels to compare with; ``None`` is any label.
+    """Check the labels of a pattern; ``None`` matches any label.
 
     >>> check_pattern("suffix", (None, "v1"))
     (None, 'v1')
@@ -84,7 +84,7 @@ def check_keys(keys: object) -> list[ItemKey]:
 
 
 def check_puts(puts: object, *, limits: Limits, engine: str, most: int) -> list[ItemWrite]:
-    """Check items to store and to delete; ``most`` is the highest dimension of the engine.
+    """Check items to store and to delete; ``most`` is the engine's highest vector dimension.
 
     >>> [write] = check_puts([ItemPut(("a",), "k", {})], limits=Limits(), engine="x", most=9)
     >>> write.value

@@ -26,9 +26,10 @@ class ItemStore(Protocol):
 
     A namespace is a path of labels, such as ``("users", "ana")``. It exists as long as it has
     items. An item may have vectors, and may expire. Versions are opaque: compare them, do not count
-    with them. A put without ``expected_version`` may be repeated: the last one counts. One with it
-    that is repeated is a version conflict, so that it is never done twice: read the item to see
-    whose put it was. Filters are described in ``holdfast.values.filters``.
+    with them. A put without ``expected_version`` overwrites, so it can be retried. A retry of a put
+    with ``expected_version`` raises ``VersionConflictError`` if the first try was stored: read the
+    item to see whether that or another writer changed it. Filters are described in
+    ``holdfast.values.filters``.
 
     Promises:
 
@@ -98,7 +99,9 @@ class ItemStore(Protocol):
     async def get_many(
         self, keys: Sequence[ItemKey], *, refresh: bool = False
     ) -> list[Item | None]:
-        """Return the items with these keys; ``refresh`` starts their ``ttl_seconds`` again.
+        """Return the items with these keys, in order; ``None`` where there is no item.
+
+        ``refresh`` starts their ``ttl_seconds`` again.
 
         ::
 
@@ -108,9 +111,9 @@ class ItemStore(Protocol):
 
     @abstractmethod
     async def put_many(self, puts: Sequence[ItemPut]) -> list[int]:
-        """Store and delete items, all or none. Returns their versions.
+        """Store and delete items, all or none. Returns their new versions; 0 if deleted.
 
-        Raises ``VersionConflictError`` if an item is not at its ``expected_version``. ::
+        Raises ``VersionConflictError`` if an item does not have its ``expected_version``. ::
 
             await items.put_many([ItemPut(("users", "ana"), "profile", {"city": "Riga"})])
         """
@@ -127,7 +130,7 @@ class ItemStore(Protocol):
         offset: int = 0,
         refresh: bool = False,
     ) -> list[ItemHit]:
-        """Return the items of a namespace and of those below it; ``()`` is the root of all.
+        """Return the items of a namespace and of those below it; ``()`` means all namespaces.
 
         With a vector the closest come first, without one the items that were put last. ::
 
@@ -145,7 +148,9 @@ class ItemStore(Protocol):
         limit: int = 100,
         offset: int = 0,
     ) -> list[Namespace]:
-        """Return the namespaces that have items, in order; ``None`` in a path is any label.
+        """Return the namespaces that have items, in order.
+
+        ``None`` in ``prefix`` or ``suffix`` matches any label.
 
         ::
 
@@ -155,7 +160,7 @@ class ItemStore(Protocol):
 
 
 class Items(Front, ItemStore):
-    """``ItemStore`` on any engine.
+    """Implements ``ItemStore``: checks the arguments, then calls the engine's storage.
 
     ::
 

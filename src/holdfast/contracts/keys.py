@@ -1,4 +1,4 @@
-"""API keys: who may call a service, as whom."""
+"""API keys, which identify the callers of a service."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class KeyStore:
         scope: KeyScope | str = KeyScope.OWNER,
         ttl_seconds: float | None = None,
     ) -> NewApiKey:
-        """Create a key of this tenant for an owner. Its text is returned only here.
+        """Create a key of this tenant for an owner. The key's text is returned only here.
 
         ``owner`` must not begin with ``holdfast.``. ::
 
@@ -81,9 +81,9 @@ class KeyStore:
         return NewApiKey(await self._storage.create(draft), text)
 
     async def verify(self, text: str) -> ApiKey | None:
-        """Return the live key, of any tenant, that has this text, or ``None``.
+        """Return the key with this text, of any tenant; ``None`` if unknown, revoked or expired.
 
-        It records the use of the key, at most once a minute; the key is returned as it was before.
+        It updates ``last_used_at`` at most once a minute; the returned key has the earlier value.
         ::
 
             key = await state.keys.verify(text)
@@ -93,7 +93,9 @@ class KeyStore:
         return None if tenant is None else await self._storage.verify(tenant, key_digest(text))
 
     async def live(self, key_id: str) -> ApiKey | None:
-        """Return the live key of this tenant with an id, or ``None``. It counts as no use.
+        """Return this tenant's key with this id; ``None`` if unknown, revoked or expired.
+
+        It does not count as a use of the key.
 
         ::
 
@@ -122,10 +124,9 @@ class KeyStore:
         return await self._storage.revoke(check_id("key_id", key_id))
 
     async def rotate(self, key_id: str, *, grace_seconds: float = 0.0) -> NewApiKey:
-        """Create a replacement for a live key. The old key expires ``grace_seconds`` later.
+        """Create a replacement for a key. The old key expires ``grace_seconds`` later.
 
-        Raises ``NotFoundError`` if there is no live key with that id.
-        ::
+        Raises ``NotFoundError`` if the key is unknown, revoked or expired. ::
 
             made = await state.keys.rotate(key.id, grace_seconds=3600)
         """

@@ -1,4 +1,4 @@
-"""The checks in front of long-term memory."""
+"""Long-term memory on any engine: checks the arguments, then calls the engine's storage."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from holdfast.values.ids import new_id
 
 
 class LongTerm(Front, FactStore):
-    """``FactStore`` on any engine.
+    """Implements ``FactStore``: checks the arguments, then calls the engine's storage.
 
     ::
 
@@ -52,7 +52,7 @@ class LongTerm(Front, FactStore):
         )
 
     def add_layer(self, layer: Callable[[Any], Any]) -> None:
-        """Put a layer between the facts and their engine."""
+        """Wrap the engine's storage in a layer, such as encryption."""
         super().add_layer(layer)
         self._recall = self._recall.on(storage=self._storage)
 
@@ -181,9 +181,11 @@ class LongTerm(Front, FactStore):
     async def _replayed_without_entities(
         self, scope: FactScope, draft: FactDraft | FactChange
     ) -> str | None:
-        """Return the memory of an earlier save if entities are missing by now; raise if none is.
+        """Return the id that an earlier save with this key returned, if an entity is missing now.
 
-        A retry returns the same memory, even if its entities were deleted since.
+        Returns ``None`` if all entities exist. Raises ``NotFoundError`` if one is missing and there
+        was no such save. So a retry returns the same memory, even if its entities were deleted
+        since.
         """
         missing = await self._missing_entity(draft.entities or ())
         if missing is None:

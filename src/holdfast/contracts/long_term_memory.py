@@ -1,4 +1,4 @@
-"""What agents call for long-term memory."""
+"""The interfaces of long-term memory: facts that an agent keeps across sessions."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class LongTermMemory(Protocol):
     """Facts of an agent in a namespace, kept across sessions and recalled by a query.
 
     A store recalls in one of four modes, chosen when it is created. ``text`` ranks by words, with
-    no model. ``vector`` ranks by the embedder's cosine. ``graph`` recalls what is linked to the
-    entities that a query names, and to their neighbours. ``hybrid`` fuses those of them that are
-    configured.
+    no model. ``vector`` ranks by the cosine similarity of embeddings. ``graph`` recalls what is
+    linked to the entities that a query names, and to their neighbours. ``hybrid`` combines all of
+    these that are configured.
 
     Promises:
 
@@ -214,9 +214,10 @@ class FactStore(LongTermMemory, Protocol):
     ) -> str:
         """Replace a memory by one that supersedes it, and return the id of the new one.
 
-        What is ``None`` stays as it was, the time of expiry too. The old memory is still returned
-        by ``get``. With an ``idempotency_key``, a retry returns the same memory; without one, it
-        raises ``ConflictError``, which names the memory that superseded the old one. ::
+        Arguments that are ``None`` keep the old values; the time of expiry stays, too. The old
+        memory is still returned by ``get``. With an ``idempotency_key``, a retry returns the same
+        memory; without one, it raises ``ConflictError``, which names the memory that superseded the
+        old one. ::
 
             newer = await memory.update(agent, id, "Ravi prefers Rust by now")
         """

@@ -48,19 +48,23 @@ class OwnerScope:
 
     @property
     def knower(self) -> str:
-        """The owner of memories; with shared memory, the whole tenant."""
+        """The owner whose memories are used; ``""`` (the whole tenant) with shared memory."""
         return "" if self.memory == "shared" else self.owner
 
     def names(self) -> tuple[str, str]:
-        """The prefix that stored ids of an owner's memories have, and the one they do not have."""
+        """The prefix of the stored ids of an owner's memories, and a prefix to exclude."""
         return owned_id(self.knower, ""), "" if self.knower else OWNED
 
     def threads(self) -> tuple[str, str]:
-        """The prefix that stored ids of the owner's threads have, and the one they do not have."""
+        """The prefix of the stored ids of the owner's threads, and a prefix to exclude."""
         return owned_id(self.owner, ""), "" if self.owner else OWNED
 
     def recalled_session(self, session_id: object) -> str:
-        """Return the stored id of a session that a shared recall may have found elsewhere."""
+        """Return the stored id of a session.
+
+        With shared memory, recall may have returned the stored id of another owner's session: it
+        stays as it is.
+        """
         session = check_id("session_id", session_id)
         shared = self.memory == "shared" and session.startswith(OWNED)
         return session if shared else self.id("session_id", session)
@@ -126,7 +130,7 @@ class OwnerScope:
                 setattr(error, name, self.own_text(value))
 
     def own_state(self, snapshot: StateSnapshot) -> StateSnapshot:
-        """Return a snapshot whose problems name the caller's ids."""
+        """Return a snapshot whose ``degraded`` text has the caller's ids."""
         if not self.owner or not snapshot.degraded:
             return snapshot
         return dataclasses.replace(snapshot, degraded=self.own_text(snapshot.degraded))

@@ -18,7 +18,7 @@ _NOBODY = AgentId("", "nobody")
 
 
 def event_before(cursor: object, scope: OwnerScope) -> Event | None:
-    """Return the position of the previous page's last event, under its stored ids.
+    """Return the position that a cursor of events stands for, with stored ids; or ``None``.
 
     >>> event_before(None, OwnerScope("")) is None
     True
@@ -37,7 +37,7 @@ def event_before(cursor: object, scope: OwnerScope) -> Event | None:
 def session_before(
     cursor: object, scope: OwnerScope, *, by_activity: bool = False
 ) -> Session | None:
-    """Return the position of the previous page's last session, under its stored id.
+    """Return the position that a cursor of sessions stands for, with its stored id; or ``None``.
 
     >>> session_before(None, OwnerScope("")) is None
     True

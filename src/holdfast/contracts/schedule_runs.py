@@ -1,4 +1,4 @@
-"""Which tasks a due schedule makes, and a stored schedule as agents read it."""
+"""Which tasks a schedule submits at its ticks, and a stored schedule as agents read it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from holdfast.values.schedules import SCHEDULE_ID, SCHEDULED_AT, Missed, Schedul
 
 
 def load_schedule(stored: StoredSchedule) -> ScheduleRecord:
-    """Return a new record of a schedule, as agents read it.
+    """Return a stored schedule as the record that agents read.
 
     ::
 
@@ -47,7 +47,7 @@ def load_schedule(stored: StoredSchedule) -> ScheduleRecord:
 
 
 def run_of(stored: StoredSchedule, now: datetime) -> ScheduleRun:
-    """Decide all ticks of a schedule until now: which make a task, and when the next one is.
+    """Return the run of a schedule: the tasks for its ticks until now, and its next tick.
 
     ::
 

@@ -44,17 +44,18 @@ MAX_NEXT_RUNS = 1000
 MAX_SCHEDULES = 1000
 """How many schedules an owner may have, and one call returns or runs at most."""
 FAILED_SECONDS = 60.0
-"""After how long a schedule that fails is due again."""
+"""After how many seconds a schedule that failed is run again."""
 
 
 @runtime_checkable
 class ScheduleStore(Protocol):
     """Schedules, which submit a task at each tick of a cron expression.
 
-    A worker submits the tasks: any number of workers make one task for each tick, since the task is
-    stored and the schedule advanced in one step. The engine's clock decides when a tick is due.
+    Workers submit the tasks. However many workers run, each tick makes one task: the task is stored
+    and the schedule advanced in one step. The engine's clock decides when it is time for a tick.
     Each task has ``schedule_id`` and ``scheduled_at`` (the tick, in UTC) in its metadata. Ids are
-    separate per owner. The default of ``owner`` is that of the state, else no owner.
+    separate per owner. The default of ``owner`` is that of the state; without one, schedules
+    without an owner.
 
     Promises:
 
@@ -113,10 +114,10 @@ class ScheduleStore(Protocol):
         metadata: dict[str, Any] | None = None,
         max_attempts: int = MAX_ATTEMPTS,
     ) -> ScheduleRecord:
-        """Create a schedule. Its ticks begin now.
+        """Create a schedule. It submits tasks for the ticks from now on.
 
         ``cron`` has five fields: minute, hour, day, month, day of the week. ``missed`` decides
-        about ticks that were due while no worker ran: ``"skip"`` drops those that are more than
+        about ticks at which no worker ran: ``"skip"`` drops those that are more than
         ``grace_seconds`` late, ``"once"`` makes one task for the last of them, ``"all"`` a task for
         each of the last ``missed_limit``. Creating the same schedule again has no effect; with
         other content it raises ``ConflictError``.
@@ -149,7 +150,7 @@ class ScheduleStore(Protocol):
     ) -> ScheduleRecord:
         """Create a schedule, or replace its content. A paused one stays paused.
 
-        If ``cron`` or ``timezone`` changes, its ticks begin anew now.
+        If ``cron`` or ``timezone`` changes, only ticks from now on make tasks.
 
         ::
 
@@ -171,9 +172,10 @@ class ScheduleStore(Protocol):
     async def list(
         self, *, owner: Owner = None, limit: int = 100, after: ScheduleRecord | None = None
     ) -> list[ScheduleRecord]:
-        """Return schedules by owner and id: those after ``after``, the last one of a page.
+        """Return schedules, sorted by owner and id.
 
-        ``owner=None`` is the owner of the state, else every owner.
+        ``after`` is the last schedule of the previous page. ``owner=None`` is the owner of the
+        state; without one, every owner.
 
         ::
 
@@ -208,7 +210,7 @@ class ScheduleStore(Protocol):
 
     @abstractmethod
     async def resume(self, schedule_id: str, *, owner: str | None = None) -> ScheduleRecord:
-        """Resume a paused schedule. Ticks of the time of the pause make no tasks.
+        """Resume a paused schedule. Ticks during the pause make no tasks.
 
         ::
 
@@ -239,7 +241,7 @@ class ScheduleStore(Protocol):
 
 
 class Schedules(Layered, ScheduleStore):
-    """``ScheduleStore`` on any engine.
+    """Implements ``ScheduleStore``: checks the arguments, then calls the engine's storage.
 
     ::
 
@@ -253,7 +255,7 @@ class Schedules(Layered, ScheduleStore):
     async def create(
         self, schedule_id: str, cron: str, *, owner: str | None = None, **content: Any
     ) -> ScheduleRecord:
-        """Create a schedule. Its ticks begin now."""
+        """Create a schedule. It submits tasks for the ticks from now on."""
         draft = _draft(schedule_id, cron, owner, **content)
         return load_schedule(await self._storage.put(draft, replace=False, most=MAX_SCHEDULES))
 

@@ -57,9 +57,10 @@ class ShortTermMemory(Protocol):
         expected_version: int | None = None,
         ttl_seconds: float | None = None,
     ) -> int | None:
-        """Replace the whole state. Raises ``VersionConflictError`` if it has another version.
+        """Replace the whole state.
 
-        A store with versions returns the new one.
+        Raises ``VersionConflictError`` if the state does not have ``expected_version``. Returns the
+        new version, or ``None`` if the store has no versions.
 
         ::
 
@@ -100,12 +101,13 @@ class ShortTermMemory(Protocol):
 class ShortTerm(ShortTermMemory, Protocol):
     """Key-value state that lives as long as one session.
 
-    A state is a JSON object. Its keys are any text; their order is not promised, that of nested
-    objects is. Change it with ``update_state``: reading it and setting it again loses the writes
-    of others. Where a write depends on what was read, pass the version of the snapshot that was
-    read as ``expected_version``. Versions are opaque: compare them, do not count with them.
-    While the hot store of a hybrid is down, a write returns a number that is no version: a write
-    that expects it is a ``VersionConflictError``, so read again first.
+    A state is a JSON object. Its keys are any text. The order of its top-level keys is not kept,
+    that of nested objects is. Change it with ``update_state``: reading it and setting it again
+    loses concurrent writes. Where a write depends on what was read, pass the version of the
+    snapshot that was read as ``expected_version``. Versions are opaque: compare them, do not count
+    with them. With Postgres and Redis together, a write while Redis is down returns a number that
+    is no version: passing it as ``expected_version`` raises ``VersionConflictError``, so read the
+    state again first.
 
     Promises:
 
@@ -191,7 +193,7 @@ class ShortTerm(ShortTermMemory, Protocol):
     ) -> int:
         """Replace the whole state, and return its new version.
 
-        Raises ``VersionConflictError`` if it has another version than the expected one. ::
+        Raises ``VersionConflictError`` if the state does not have ``expected_version``. ::
 
             version = await short_term.set_state("s1", {"step": 1}, ttl_seconds=3600)
         """
@@ -219,7 +221,7 @@ class ShortTerm(ShortTermMemory, Protocol):
     async def get_many(self, session_ids: Sequence[str]) -> list[StateSnapshot]:
         """Return the states of several sessions, one snapshot for each, in one round trip.
 
-        Each snapshot is of one moment; two of them may be of different moments. ::
+        Each snapshot is consistent in itself; two of them may be from different times. ::
 
             app, user, session = await short_term.get_many(["app", "user:ana", "s1"])
         """
@@ -231,8 +233,8 @@ class ShortTerm(ShortTermMemory, Protocol):
     ) -> StateSnapshot:
         """Return the state with its version and its expiry, read atomically.
 
-        With ``at`` the state as it was at that version. Raises ``NotFoundError`` if the version is
-        not kept: see ``versions``. ::
+        ``at`` returns the state as it was at that version. Raises ``NotFoundError`` if the version
+        is not kept: see ``versions``. ::
 
             seen = await short_term.snapshot("s1")
             await short_term.set_state("s1", better(seen.state), expected_version=seen.version)
@@ -246,7 +248,7 @@ class ShortTerm(ShortTermMemory, Protocol):
         """Return the kept versions of a state, the newest first, for ``snapshot(at=)``.
 
         The setting ``state_versions`` is how many are kept, 0 by default. They are deleted with the
-        state. ``before`` is the last version of the page before. ::
+        state. ``before`` is the last version of the previous page. ::
 
             for one in await short_term.versions("s1"):
                 print(one.written_at, (await short_term.snapshot("s1", at=one.version)).state)
@@ -255,9 +257,10 @@ class ShortTerm(ShortTermMemory, Protocol):
 
 
 class States(Front, ShortTerm):
-    """``ShortTerm`` on any engine; ``ttl_seconds`` is the default for writes.
+    """Implements ``ShortTerm``: checks the arguments, then calls the engine's storage.
 
-    ``kept_versions`` is how many versions of a state are kept, the newest included. ::
+    ``ttl_seconds`` is the default for writes. ``kept_versions`` is how many versions of a state are
+    kept, the newest included. ::
 
         short_term = States(PostgresStates(engine, tenant="acme"), ttl_seconds=86_400)
     """

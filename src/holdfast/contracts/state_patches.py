@@ -18,7 +18,7 @@ def check_patches(
     ttl_seconds: float | None,
     kept_versions: int = 0,
 ) -> list[ExpectedWrite]:
-    """Return the writes of checked patches, each of another session, under their stored ids.
+    """Check patches, one per session at most, and return them as writes with stored ids.
 
     >>> check_patches([], OwnerScope(""), Limits(), None)
     []

@@ -17,7 +17,7 @@ from holdfast.values.filters import parse
 
 @runtime_checkable
 class VectorStore(Protocol):
-    """Documents in collections, found by the direction of their embeddings.
+    """Documents in collections, found by the cosine similarity of their embeddings.
 
     A collection, and its dimension, exist as long as it has documents. Filters are described in
     ``holdfast.values.filters``.
@@ -164,7 +164,7 @@ class VectorStore(Protocol):
 
 
 class Vectors(Front, VectorStore):
-    """``VectorStore`` on any engine.
+    """Implements ``VectorStore``: checks the arguments, then calls the engine's storage.
 
     ::
 
@@ -191,7 +191,7 @@ class Vectors(Front, VectorStore):
         limit: int = 5,
         filter: dict[str, Any] | None = None,
     ) -> list[SearchResult]:
-        """The documents closest to a vector that pass the filter, the closest first."""
+        """Return the documents closest to a vector that pass the filter, the closest first."""
         name = self._scope.known("collection", collection)
         query = check_vector("query_embedding", query_embedding)
         wanted = self._limits.check_filter("filter", parse(filter))

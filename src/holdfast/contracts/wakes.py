@@ -1,4 +1,4 @@
-"""Waking sessions, as an agent's memory uses it."""
+"""The status of a session when an agent resumes it, for the agent's memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from holdfast.values.wakes import Wake, WakeStatus
 
 
 class Wakes(Front, SessionWake):
-    """``SessionWake`` on any engine.
+    """Implements ``SessionWake``: checks the arguments, then calls the engine's storage.
 
     ::
 

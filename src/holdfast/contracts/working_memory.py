@@ -198,7 +198,8 @@ class AgentFacts:
     ) -> str:
         """Replace a fact by one that supersedes it, and return the id of the new one.
 
-        What is ``None`` stays as it was; the source becomes the session, if there is one. ::
+        Arguments that are ``None`` keep the old values, but the source becomes the session, if
+        there is one. ::
 
             newer = await memory.facts.update(fact_id, "Ana sails on Saturdays")
         """
@@ -235,7 +236,9 @@ class AgentFacts:
         min_confidence: float | None = None,
         superseded: bool = False,
     ) -> list[Memory]:
-        """Return the facts of a namespace, the newest first; ``after`` an id, if one is given.
+        """Return the facts of a namespace, the newest first.
+
+        ``after`` is the id of the last fact of the previous page.
 
         ::
 

@@ -1,4 +1,4 @@
-"""Views of stored data for a model's window: compaction, and the parts of a memory.
+"""What fits a model's context window: compaction of messages, and the types of ``state.memory``.
 
 ::
 

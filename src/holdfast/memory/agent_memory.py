@@ -1,4 +1,4 @@
-"""``AgentMemory`` on top of the contracts, so that it runs on any engine."""
+"""Implements ``AgentMemory`` with the stores of a state, so that it works on any engine."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ from holdfast.values.wakes import Wake
 
 @dataclass(frozen=True, slots=True)
 class MemoryStores:
-    """The stores of one tenant that a memory uses; without facts if no engine stores them."""
+    """The stores of one tenant that a memory uses; ``long_term`` may be ``None``."""
 
     episodes: MemoryLog
     short_term: ShortTerm
@@ -64,7 +64,7 @@ class MemoryStores:
 
 
 def own_session(agent_id: AgentId) -> str:
-    """Return the agent's own session, for what it stores outside of any other session.
+    """Return the id of the session for what the agent stores outside of any other session.
 
     >>> own_session(AgentId.parse("planner/a1"))
     'agent:planner/a1'
@@ -76,7 +76,7 @@ def own_session(agent_id: AgentId) -> str:
 
 
 class StoredMemory(AgentMemory):
-    """The memory of one agent on some stores; ``State.memory()`` makes it.
+    """The memory of one agent in the stores of a state; ``State.memory()`` returns it.
 
     ::
 
@@ -228,7 +228,7 @@ class StoredMemory(AgentMemory):
     async def hydrate(
         self, query: str | list[float] | None = None, *, limit: int = 5, recent_limit: int = 20
     ) -> Hydrated:
-        """Return all that an agent needs when it wakes up, read concurrently."""
+        """Return what an agent needs to resume: status, state, newest events, recalled events."""
         newest, most = check_count("recent_limit", recent_limit), check_count("limit", limit)
         if isinstance(query, str):
             query = first_words(check_text("query", query), self._stores.query_words)
@@ -278,7 +278,7 @@ class StoredMemory(AgentMemory):
         return dataclasses.replace(found, degraded=found.degraded or problem)
 
     async def _recent(self, found: Wake | None, limit: int) -> list[Event]:
-        """Return the newest events: those of the wake if they are enough, else from the log."""
+        """Return the newest events: from ``found`` if it has enough, else from the log."""
         if found is not None:
             mine = [event for event in found.events if event.agent_id == self._agent]
             whole = bool(found.events) and found.events[0].seq == 1
@@ -287,7 +287,7 @@ class StoredMemory(AgentMemory):
         return await self.recent(limit)
 
     async def _recalled(self, query: str, limit: int) -> tuple[list[Recalled], str]:
-        """Return the recalled events, or none and why: the rest of the memory is still useful."""
+        """Return the recalled events; without support for recall, an empty list and the reason."""
         try:
             return await self.recall(query, limit), ""
         except NotSupportedError as error:

@@ -74,7 +74,7 @@ class _Draft:
         items: Sequence[tuple[int, str, str]],
         lines: Callable[[Sequence[int]], list[str]],
     ) -> list[int]:
-        """Take as many (index, id, text) as fit under one title. Returns the indexes.
+        """Keep as many (index, id, text) as fit the budget. Returns the indexes of those kept.
 
         ``lines`` returns the lines of the section for some indexes.
         """
@@ -104,7 +104,7 @@ def assemble(
     budget_tokens: int,
     count_tokens: Callable[[ChatMessage], int] | None = None,
 ) -> Assembled:
-    r"""Combine the parts of a memory in at most ``budget_tokens``.
+    r"""Combine the parts of a memory into messages of at most ``budget_tokens`` together.
 
     >>> found = assemble(state={"step": 2}, facts=[], recalled=[], window=[], budget_tokens=100)
     >>> [one.text for one in found.messages]
@@ -263,7 +263,7 @@ def _folded(text: str) -> str:
 
 
 def _as_message(event: Event) -> ChatMessage:
-    """Return a message event's message; for another event a note of it, under the event's id."""
+    """Return the event's message; for other types a system message with the event's text."""
     if event.type == "message":
         return event.to_message()
     text = f"[{event.type}] {event_text(event.type, event.payload)}"

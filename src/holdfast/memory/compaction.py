@@ -27,7 +27,7 @@ SUMMARY_KEY = "holdfast.summary_of"
 
 
 def estimate_tokens(message: ChatMessage) -> int:
-    """Estimate the tokens without a model's tokeniser: one token per four characters of JSON.
+    """Estimate a message's tokens without a tokeniser: one for every four characters of JSON.
 
     >>> estimate_tokens(ChatMessage.user("hello"))
     20
@@ -277,7 +277,7 @@ async def compact_async(
     strategies: Sequence[Strategy | SummaryCheckpoint] = DEFAULT_STRATEGIES,
     count_tokens: TokenCounter = estimate_tokens,
 ) -> list[ChatMessage]:
-    """``compact`` with a summariser that may be a coroutine function.
+    """Return what ``compact`` returns; the summariser may be a coroutine function.
 
     ::
 
@@ -340,7 +340,9 @@ def _check(messages: object, strategies: object) -> None:
 
 
 def turns_of(messages: Sequence[ChatMessage], window: Window) -> list[Turn]:
-    """Group each tool call with its results; the latest call of an id owns the results after it.
+    """Return the turns of messages: each tool call is grouped with its results.
+
+    If several calls have the same id, a result belongs to the latest call before it.
 
     >>> empty = Window((), 0, estimate_tokens)
     >>> [turn.indexes for turn in turns_of([ChatMessage.user("a"), ChatMessage.user("b")], empty)]

@@ -14,15 +14,15 @@ _log = logging.getLogger("holdfast.embedding")
 BATCH = 256
 LONGEST_PAUSE_SECONDS = 30.0
 GIVE_BACK_SECONDS = 2.0
-"""How long a stopped worker waits for the queue to take back its batch."""
+"""How many seconds a stopped worker waits to return its batch to the queue."""
 
 
 class EmbeddingWorker:
-    """Embeds queued events in batches. It may die at any line, and any number may run.
+    """Embeds queued events in batches. Several workers may run, and a crash loses no event.
 
-    A cancelled worker gives its batch back. The batch of a worker that died is queued again after a
-    while. If the embedder is down, nothing is lost: appends continue, and the worker continues when
-    the embedder is back. ::
+    A cancelled worker returns its batch to the queue. The batch of a worker that died is queued
+    again after a while. If the embedder is down, nothing is lost: appends continue, and the worker
+    continues when the embedder is back. ::
 
         worker = EmbeddingWorker(queue, embedder)
         await worker.adopt()
@@ -34,10 +34,10 @@ class EmbeddingWorker:
         self._embedder = embedder
 
     async def adopt(self) -> bool:
-        """Set the embedder's model as the log's. Returns whether the log had another, or none.
+        """Make the embedder's model that of the log. Returns whether the log had another or none.
 
-        Everything is then embedded again. Meanwhile recall uses words and the vectors that exist.
-        ::
+        If so, all events are embedded again. Meanwhile recall uses words and the vectors that
+        exist. ::
 
             await worker.adopt()
         """
@@ -47,7 +47,9 @@ class EmbeddingWorker:
         )
 
     async def drain(self, progress: Callable[[int], None] | None = None) -> tuple[int, str]:
-        """Embed until the queue is empty. Returns how many events, and why it ended early, if so.
+        """Embed events until the queue is empty.
+
+        Returns how many were embedded, and why it ended early, or ``""``.
 
         ::
 
@@ -71,7 +73,7 @@ class EmbeddingWorker:
         return total, ""
 
     async def _take(self) -> EmbeddingBatch | None:
-        """Take a batch. If this is cancelled before the reply, give the batch back."""
+        """Take a batch from the queue. If this is cancelled before the reply, return the batch."""
         taking = asyncio.ensure_future(self._queue.take(BATCH))
         try:
             return await asyncio.shield(taking)
@@ -101,8 +103,8 @@ async def follow(
 ) -> None:
     """Embed the queued events of all tenants with the embedder's model, until cancelled.
 
-    The tenant ``home`` gets the model first, if it has another. After an outage it retries with
-    growing pauses. ::
+    First, the tenant ``home`` gets the embedder's model, if it has another. After an outage the
+    function retries with growing pauses. ::
 
         task = asyncio.create_task(follow(queue, waiting, embedder, home="acme"))
     """

@@ -1,4 +1,4 @@
-"""Hydration: all that an agent needs when it wakes up, read concurrently."""
+"""Hydration: reads concurrently what an agent needs to resume."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ async def hydrate(
     recall: Awaitable[list[Recalled]] | None,
     brings: bool,
 ) -> Hydrated:
-    """Do all reads concurrently, and combine their results.
+    """Run all reads concurrently, and return their results as one ``Hydrated``.
 
     ``sessions`` is given if the events are those of all sessions: it returns the status of all of
-    them, since an agent may be known although its own session is new. ``brings``: the wake returns
-    the newest events and the state, and is passed to ``recent``. ::
+    them, since an agent may be known although its own session is new. ``brings`` is whether
+    ``wake`` also returns the newest events and the state; if so, its result is passed to
+    ``recent``. ::
 
         woken = await hydrate(wake=…, state=…, recent=…, recall=None, sessions=None, …)
     """
@@ -68,7 +69,7 @@ async def hydrate(
 
 
 def _worse(own: WakeStatus, others: WakeStatus) -> WakeStatus:
-    """Return the status of an agent, from that of its own session and those of the others."""
+    """Return the worse status, of the agent's own session or of its other sessions."""
     for status in (WakeStatus.GAP, WakeStatus.RESTORED):
         if status in {own, others}:
             return status

@@ -26,7 +26,7 @@ LAST = datetime.max.replace(tzinfo=UTC)
 
 
 def candidates(k: int) -> int:
-    """Return how many hits to rerank to find the best ``k``.
+    """Return how many hits a search must return, so that reranking finds the best ``k``.
 
     >>> candidates(5)
     40
@@ -69,7 +69,7 @@ def with_recency(
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """How many events before and after a hit to read, and which of them count.
+    """How many events before and after a hit to read, and the filters that they must pass.
 
     >>> Beside(reach=1).types
     """
@@ -84,7 +84,7 @@ class Beside:
 async def with_neighbours(
     episodes: MemoryLog, hits: Sequence[Recalled], look: Beside, k: int
 ) -> list[Recalled]:
-    """Return the hits and the events adjacent to the best ``k``, each with a share of scores.
+    """Return the hits, and events next to the best ``k``, which get a share of their scores.
 
     ::
 
@@ -129,7 +129,7 @@ def _mixed(one: Recalled, lent: float) -> Recalled:
 
 
 async def _around(episodes: MemoryLog, event: Event, look: Beside) -> list[Event]:
-    """Return the agent's events before and after one, by their position in the session."""
+    """Return the agent's events before and after this event in its session."""
     found = await episodes.between(
         event.agent_id,
         look.since or FIRST,

@@ -45,4 +45,4 @@ class BlobInfo:
 
     pinned: bool
     subject: str = ""
-    """Whom the content is about or from: ``erase(subject=)`` deletes it. Empty for nobody."""
+    """Id of the person whom the content is about or from: ``erase(subject=)`` deletes it."""

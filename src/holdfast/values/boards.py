@@ -45,7 +45,7 @@ class Task:
 
 
 Card = Task
-"""Another name for ``Task``, to tell it from a durable task, which is a ``TaskRecord``."""
+"""Another name for ``Task``. It is not a durable task, which is a ``TaskRecord``."""
 
 
 @dataclass(frozen=True, slots=True)

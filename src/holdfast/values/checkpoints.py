@@ -22,7 +22,7 @@ class TypedBytes(NamedTuple):
 class Write:
     """What one task wrote to one channel after a checkpoint.
 
-    A write with an index of 0 or more is stored once; below zero the last one counts.
+    Of several writes with the same task and index, the first is kept; below index 0, the last.
 
     >>> Write("t1", 0, "messages", TypedBytes("json", b'"hello"')).path
     ''

@@ -86,7 +86,7 @@ def check_ids(field: str, values: object) -> list[str]:
 
 
 def check_list(field: str, values: object) -> Sequence[object]:
-    """Check a list or a tuple.
+    """Check that a value is a list or a tuple.
 
     >>> check_list("titles", ["a"])
     ['a']
@@ -146,7 +146,7 @@ def check_optional_count(field: str, value: object) -> int | None:
 
 
 def check_flag(field: str, value: object) -> bool:
-    """Check a flag: ``True`` or ``False``, and nothing that merely counts as one.
+    """Check a flag: ``True`` or ``False``, not another truthy or falsy value.
 
     >>> check_flag("superseded", True)
     True
@@ -177,7 +177,7 @@ _LAST_TIME = datetime.max.replace(tzinfo=UTC) - timedelta(microseconds=1)
 def check_time(field: str, value: object) -> datetime:
     """Check an aware datetime, and convert it to UTC.
 
-    The first and the last moment that Python has are moved by a microsecond.
+    The first and the last ``datetime`` of Python are moved by a microsecond.
 
     >>> check_time("since", datetime(2030, 1, 1, tzinfo=UTC)).year
     2030

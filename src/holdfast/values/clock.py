@@ -52,7 +52,7 @@ class ManualClock:
         return self._now
 
     def advance(self, seconds: float) -> None:
-        """Move the clock forward. It refuses to go back."""
+        """Move the clock forward. Raises ``ValueError`` if ``seconds`` is below 0."""
         if seconds < 0:
             raise ValueError("a clock never goes back")
         self._now += timedelta(seconds=seconds)

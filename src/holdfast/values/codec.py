@@ -1,8 +1,9 @@
 """The one JSON codec of all engines: a closed set of types, never pickle, exact both ways.
 
-What comes out equals what went in: U+0000, ``1e16``, ``-0.0`` and the order of keys included. What
-JSON cannot hold exactly is refused by path before anything is written: NaN and infinities, lone
-surrogates, integers beyond 64 bits, keys that are not text, nesting deeper than 64, other types.
+A decoded value equals the encoded one: U+0000, ``1e16``, ``-0.0`` and the order of keys included.
+What JSON cannot represent exactly is refused before anything is written, with its path in the
+error: NaN and infinities, lone surrogates, integers beyond 64 bits, keys that are not text, nesting
+deeper than 64, other types.
 
 Messages have a format version. A version that this code does not know raises ``CodecError``.
 """
@@ -45,7 +46,7 @@ _decoder = msgspec.json.Decoder()
 
 
 def encode_json(value: Any, *, field: str = "value") -> str:
-    """Encode a JSON value. ``InvalidInputError`` names the path of what cannot be stored exactly.
+    """Encode a JSON value. ``InvalidInputError`` has the path of what cannot be stored exactly.
 
     >>> encode_json({"a": [1, 1e16, -0.0, None]})
     '{"a":[1,1e16,-0.0,null]}'
@@ -55,7 +56,7 @@ def encode_json(value: Any, *, field: str = "value") -> str:
 
 
 def encode_numbers(vector: list[float]) -> str:
-    """Encode a vector whose numbers were checked.
+    """Encode a vector as JSON text, without checking its numbers.
 
     >>> encode_numbers([1.0, 1e-7])
     '[1.0,1e-7]'
@@ -99,7 +100,7 @@ def decode_json(text: str | bytes) -> Any:
 
 
 def _is_plain(value: Any, depth: int) -> bool:
-    """A quick check that most values pass. The others get the full check, which finds the path."""
+    """Return whether a value is plain JSON; if not, the slower full check finds the path."""
     kind = type(value)
     if kind is str:
         return bool(value.isascii()) or _is_unicode(value)
@@ -194,7 +195,7 @@ def spell_path(path: tuple[str | int, ...]) -> str:
 def block_to_json(block: ContentBlock, *, field: str = "block") -> dict[str, Any]:
     """Return a block as an object with its ``type``; bytes become base64.
 
-    Free values inside it are checked later, when the whole is encoded.
+    JSON values inside it are not checked here, but by ``encode_json``.
 
     >>> block_to_json(TextBlock("hi"))
     {'type': 'text', 'text': 'hi'}
@@ -290,7 +291,7 @@ def blocks_from_json(raw: Any) -> list[ContentBlock]:
 def message_to_payload(message: ChatMessage, *, field: str = "message") -> dict[str, Any]:
     """Return a message as the payload of its event; the event has its id and time.
 
-    Free values inside it are checked later, when the whole is encoded.
+    JSON values inside it are not checked here, but by ``encode_json``.
 
     >>> message_to_payload(ChatMessage.user("hi"))
     {'v': 1, 'role': 'user', 'content': [{'type': 'text', 'text': 'hi'}]}

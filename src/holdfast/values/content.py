@@ -113,7 +113,7 @@ class ToolUseBlock:
 
 @dataclass(frozen=True, slots=True)
 class ToolResultBlock:
-    """What a tool answered to the call ``tool_use_id``.
+    """The result of the tool call ``tool_use_id``.
 
     >>> ToolResultBlock(tool_use_id="c1", content=[TextBlock("3 hits")]).is_error
     False
@@ -152,7 +152,7 @@ class DataBlock:
 
 @dataclass(frozen=True, slots=True)
 class ErrorBlock:
-    """Something that went wrong, as content.
+    """An error message, as content.
 
     >>> ErrorBlock("rate limited", code="429").code
     '429'
@@ -180,7 +180,7 @@ class UnknownBlock:
 
     @property
     def type(self) -> str:
-        """The type that the other version gave it."""
+        """The ``type`` in the stored JSON object."""
         return str(self.raw["type"])
 
 
@@ -286,7 +286,7 @@ class ChatMessage:
         is_error: bool = False,
         **fields: Unpack[MessageFields],
     ) -> ChatMessage:
-        """What a tool answered to the call ``tool_use_id``.
+        """Return a tool message: the result of the tool call ``tool_use_id``.
 
         >>> ChatMessage.tool("c1", "3 hits").text
         '3 hits'

@@ -1,4 +1,4 @@
-"""Cursors: the end of a page of a listing, as opaque text."""
+"""Cursors: the position of the last entry of a page, as opaque text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from holdfast.values.errors import InvalidInputError
 
 
 def encode_cursor(when: datetime, *names: str) -> str:
-    """Encode the end of a page as opaque text, for ``decode_cursor``.
+    """Encode the position of a page's last entry as opaque text, for ``decode_cursor``.
 
     >>> from datetime import UTC
     >>> when = datetime(2030, 1, 1, tzinfo=UTC)
@@ -24,7 +24,9 @@ def encode_cursor(when: datetime, *names: str) -> str:
 
 
 def decode_cursor(cursor: object, *, names: int) -> tuple[datetime, list[str]]:
-    """Return the time and the names in a cursor. Refuses one that no such listing returned.
+    """Return the time and the names in a cursor.
+
+    Raises ``InvalidInputError`` if it is damaged, or does not have ``names`` names.
 
     >>> decode_cursor("nonsense", names=1)
     Traceback (most recent call last):

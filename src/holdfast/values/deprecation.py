@@ -15,7 +15,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def warn_deprecated(old: str, new: str, *, frames: int = 1) -> None:
-    """Warn the caller's caller, or one more frame out, that a name is deprecated.
+    """Issue a ``DeprecationWarning`` at the caller's caller; ``frames=2`` is one frame further out.
 
     >>> with warnings.catch_warnings(record=True) as seen:
     ...     warnings.simplefilter("always")
@@ -28,7 +28,7 @@ def warn_deprecated(old: str, new: str, *, frames: int = 1) -> None:
 
 
 def moved(module: str, names: Mapping[ModuleType, Iterable[str]]) -> Callable[[str], Any]:
-    """Make a module's ``__getattr__``, for names that are in another module now.
+    """Return a ``__getattr__`` for a module, which finds names that moved to another module.
 
     >>> import math
     >>> find = moved("shapes", {math: ["pi"]})

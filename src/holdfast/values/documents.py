@@ -34,7 +34,7 @@ class Document:
         embedding: list[float] | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> Document:
-        """A document of plain text.
+        """Return a document of plain text.
 
         >>> Document.from_text("low tide", id="d1").id
         'd1'

@@ -17,7 +17,7 @@ Counts: TypeAlias = dict[str, int]
 
 @dataclass(frozen=True, slots=True)
 class ErasureScope:
-    """Whose data: a whole tenant, one owner, one agent or one session. Ids are stored ids.
+    """Whose data to delete: a tenant, an owner, an agent or a session. Ids are stored ids.
 
     >>> ErasureScope("subject", "ana").has_owner("ana")
     True
@@ -27,7 +27,7 @@ class ErasureScope:
     id: str
 
     def has_id(self, stored: str) -> bool:
-        """Return whether a stored id is the owner's; in a whole tenant every id is in scope.
+        """Return whether a stored id is in scope by its owner; for a tenant, every id is.
 
         >>> ErasureScope("subject", "ana").has_id("holdfast.owner:3:ana:notes")
         True
@@ -81,7 +81,7 @@ class ErasureReport:
 
 @dataclass(frozen=True, slots=True)
 class ErasureRecord:
-    """A stored erasure. A finished one no longer knows whose data it deleted.
+    """A stored erasure. When it is finished, whose data it deleted is no longer stored.
 
     >>> from datetime import UTC
     >>> ErasureRecord("e1", "subject", "ana", datetime(2026, 1, 1, tzinfo=UTC)).finished
@@ -91,14 +91,14 @@ class ErasureRecord:
     id: str
     kind: ErasureKind
     scope_id: str
-    """Empty once it is finished."""
+    """Whose data it deletes, as a stored id; empty once it is finished."""
 
     started_at: datetime
     counts: Counts = field(default_factory=dict)
     """Number of records by store when it began."""
 
     number: int = 0
-    """Its place in the chain of receipts; 0 until it is finished."""
+    """Its number in the chain of receipts; 0 until it is finished."""
 
     finished_at: datetime | None = None
     receipt: dict[str, Any] | None = None
@@ -107,5 +107,5 @@ class ErasureRecord:
 
     @property
     def finished(self) -> bool:
-        """Whether all data of the scope were deleted."""
+        """Whether all data of the scope are deleted."""
         return self.number > 0

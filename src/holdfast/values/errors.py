@@ -1,4 +1,4 @@
-"""The errors that cross a contract, split by what the caller should do.
+"""The errors that Holdfast raises, grouped by what the caller should do.
 
 ::
 
@@ -22,8 +22,8 @@
         ├── UnavailableError (ConnectionError) nothing was written: try again
         └── TimedOutError (TimeoutError)       outcome unknown: try again only with the same id
 
-Every error is picklable and carries its facts as attributes. No driver's exception crosses a
-contract: each engine maps its driver's errors to these.
+Every error is picklable and has its details as attributes. Callers never get the exception of a
+database driver: each engine converts its driver's errors to these.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from typing import Any
 
 
 class HoldfastError(Exception):
-    """The root: ``except HoldfastError`` catches whatever Holdfast raises.
+    """The base class: ``except HoldfastError`` catches every error that Holdfast raises.
 
     >>> issubclass(NotFoundError, HoldfastError)
     True
@@ -110,7 +110,7 @@ class VersionConflictError(ConflictError):
 
 
 class IllegalTransitionError(ConflictError):
-    """The lifecycle has no edge from ``from_state`` to ``to_state``.
+    """The change from ``from_state`` to ``to_state`` is not allowed.
 
     >>> IllegalTransitionError("task", "t1", from_state="completed", to_state="working").to_state
     'working'
@@ -129,7 +129,7 @@ class IllegalTransitionError(ConflictError):
 
 
 class LeaseLostError(ConflictError):
-    """Another worker holds the task now, or it was stopped: drop the work, write nothing more.
+    """Another worker has the task now, or it was stopped: stop working on it, write nothing more.
 
     >>> LeaseLostError("task", "t1").kind
     'task'
@@ -178,7 +178,7 @@ class CodecError(HoldfastError):
 
 
 class SealedError(HoldfastError):
-    """A sealed value cannot be opened: its key is missing or destroyed, or it was changed.
+    """An encrypted value cannot be decrypted: its key is missing or destroyed, or it was changed.
 
     >>> str(SealedError("the data key 7 was destroyed"))
     'the data key 7 was destroyed'
@@ -186,7 +186,7 @@ class SealedError(HoldfastError):
 
 
 class ConfigError(HoldfastError):
-    """The configuration must change before anything can open.
+    """The configuration is invalid: correct it before opening a state.
 
     >>> issubclass(SchemaError, ConfigError)
     True
@@ -207,7 +207,7 @@ class UnknownSchemeError(ConfigError):
 
 
 class MissingExtraError(ConfigError, ImportError):
-    """An optional part is not installed; the message is the pip line that installs it.
+    """An optional dependency is not installed; the message has the ``pip`` command.
 
     >>> str(MissingExtraError("redis", "redis"))
     "redis needs the extra 'redis': pip install 'holdfast[redis]'"
@@ -226,7 +226,7 @@ class MissingExtraError(ConfigError, ImportError):
 
 
 class SchemaError(ConfigError):
-    """The database schema is at ``have`` and this code needs ``want``.
+    """The database schema has version ``have``, and this code needs ``want``.
 
     >>> SchemaError(have=3, want=5).want
     5
@@ -263,7 +263,7 @@ class BackPressureError(HoldfastError):
 
 
 class EngineError(HoldfastError):
-    """The server behind the contract failed, not through the caller's fault.
+    """A server that an engine uses failed; the call itself was valid.
 
     >>> EngineError("postgres", "out of disk").engine
     'postgres'

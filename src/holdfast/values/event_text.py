@@ -1,4 +1,4 @@
-"""The text of an event: what recall reads, made by one function per type."""
+"""The text of an event that recall searches, built by one function per event type."""
 
 from __future__ import annotations
 

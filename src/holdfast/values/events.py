@@ -14,7 +14,7 @@ from holdfast.values.identity import AgentId
 from holdfast.values.ids import new_id
 
 KNOWN_TYPES = ("message", "tool_call", "tool_result", "decision", "observation")
-"""Types that recall converts to text in a special way; any other type is legal too."""
+"""Types that recall converts to text in a special way; other types are allowed, too."""
 
 
 def _utc_now() -> datetime:
@@ -84,11 +84,11 @@ class Event:
 class Recalled:
     """An event that recall found, and why.
 
-    ``score`` is in [0, 1]. ``found_by`` names the arms that found it (``lexical``, ``semantic``,
-    ``recent``), and ``answer`` if words of the search are only in the question that it answers.
-    ``scores`` has the score of each arm, and what the rules ``speaker``, ``session`` and ``near``
-    added. ``degraded`` is empty, or names the arm that could not answer. ``explanation`` is
-    ``None`` unless the search was asked to explain.
+    ``score`` is in [0, 1]. ``found_by`` names the parts of the search (arms) that found it:
+    ``lexical``, ``semantic`` or ``recent``; and ``answer`` if words of the query are only in the
+    question that the event answers. ``scores`` has the score of each arm, and what the rules
+    ``speaker``, ``session`` and ``near`` added. ``degraded`` is empty, or names the arm that
+    failed. ``explanation`` is ``None`` unless the search was asked to explain.
 
     >>> event = Event(AgentId.parse("a1"), "s1", "decision", {"use": "postgres"})
     >>> Recalled(event, 1.0, ("lexical",), {"lexical": 2.3}).degraded
@@ -116,12 +116,12 @@ class Session:
     ended_at: datetime | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
     last_active_at: datetime | None = None
-    """When its newest event occurred, or when it started if it has none; only of sessions that
-    were listed by it."""
+    """When its newest event occurred, or when it started if it has none. ``None`` unless the
+    session was listed with ``by="last_active_at"``."""
     parent: str | None = None
     """The session that it was forked from."""
     parent_at: int | None = None
-    """The ``seq`` up to which it has the log of its parent."""
+    """The ``seq`` up to which the log of its parent was copied."""
 
     @property
     def cursor(self) -> str:

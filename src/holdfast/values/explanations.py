@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class ArmScore:
-    """The score that one arm of a search gave to an event, and its rank among the candidates.
+    """The score that one arm (words or vectors) of a search gave to an event, and its rank.
 
     >>> ArmScore(score=2.3, rank=1).rank
     1
     """
 
     score: float
-    """BM25 of the arm ``lexical``, the cosine of the arm ``semantic``."""
+    """The BM25 score of the arm ``lexical``, or the cosine similarity of the arm ``semantic``."""
 
     rank: int
     """1 is the best; candidates with equal scores are ranked by their position in the log."""
@@ -35,10 +35,10 @@ class Explanation:
     """The lexemes that are only in the question that the event answers."""
 
     arms: dict[str, ArmScore] = field(default_factory=dict)
-    """What each arm gave: ``lexical``, ``semantic``, or ``recent`` if the question was blank."""
+    """The score by arm: ``lexical``, ``semantic``, or ``recent`` if the question was blank."""
 
     added: dict[str, float] = field(default_factory=dict)
-    """What each rule added to the score by words: ``asks`` (below 0), ``speaker``, ``session`` and
+    """What each rule added to the lexical score: ``asks`` (below 0), ``speaker``, ``session`` and
     ``near``; ``neighbour`` if ``neighbours`` was asked for."""
 
     milliseconds: dict[str, float] = field(default_factory=dict)

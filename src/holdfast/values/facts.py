@@ -20,7 +20,7 @@ class Memory:
 
     content: str
     score: float
-    """Relevance to the query, from 0 to 1; 1 where there was no query to compare with."""
+    """Relevance to the query, from 0 to 1; 1 if there was no query."""
 
     id: str
     metadata: dict[str, Any]
@@ -38,7 +38,7 @@ class Memory:
     """The id of the memory that replaced this one."""
 
     found_by: tuple[str, ...] = ()
-    """The arms of the search that found it: ``text``, ``vector``, ``graph``, or ``recent``."""
+    """The parts of the search that found it: ``text``, ``vector``, ``graph``, or ``recent``."""
 
     degraded: str = ""
-    """Why the search could not do all that its mode asks for; empty when it could."""
+    """Why the search could not use all that its mode needs; empty if it could."""

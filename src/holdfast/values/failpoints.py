@@ -1,6 +1,6 @@
-"""Named points between two durable steps, where a test can inject a failure.
+"""Failpoints: named points in the code, between two durable writes, where tests inject failures.
 
-A point without a hook costs one lookup in an empty dict.
+A failpoint without a hook costs one lookup in an empty dict.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ FAILPOINTS = (
     "state_fallback.after_read",
     "state_fallback.after_merge",
 )
-"""All points, in the order of the steps."""
+"""All failpoints, in the order in which the code reaches them."""
 
 _hooks: dict[str, Callable[[], None]] = {}
 
 
 def hit(name: str) -> None:
-    """Call the hook of a point, if it has one.
+    """Call the hook of a failpoint, if it has one.
 
     >>> hit("append.after_hot")
     """
@@ -62,7 +62,7 @@ def hit(name: str) -> None:
 
 @contextmanager
 def failpoint(name: str, hook: Callable[[], None]) -> Iterator[None]:
-    """Call ``hook`` at a point until the block ends. It may raise, or kill the process.
+    """Call ``hook`` at a failpoint until the block ends. It may raise, or kill the process.
 
     >>> seen = []
     >>> with failpoint("append.after_hot", lambda: seen.append(1)):

@@ -65,7 +65,7 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class Exists:
-    """There is a value at a path; null is one.
+    """There is a value at a path; null counts as a value.
 
     >>> matches(Exists(("price",)), {"price": None})
     True
@@ -99,7 +99,7 @@ class And:
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """Some part holds; without parts it never holds.
+    """At least one part holds; without parts it never holds.
 
     >>> matches(Or(()), {})
     False
@@ -123,7 +123,7 @@ Filter: TypeAlias = OneOf | Compare | Exists | Equals | And | Or | Not
 
 
 def parse(filter: Mapping[str, Any] | None, *, field: str = "filter") -> Filter:
-    """Parse a filter. ``InvalidInputError`` names the path of what is wrong in it.
+    """Parse a filter. Raises ``InvalidInputError`` with the path of what is wrong in it.
 
     ``None`` and ``{}`` match everything.
 
@@ -250,7 +250,7 @@ def _key(key: Any, at: str) -> str:
 
 
 def spell(key: str) -> str:
-    """Return a key as an error shows it.
+    """Return a key as errors show it: printable, 100 characters at most.
 
     >>> spell("price")
     'price'

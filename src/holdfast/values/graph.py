@@ -43,9 +43,9 @@ class Relationship:
 
 @dataclass(frozen=True, slots=True)
 class SubGraph:
-    """What a walk found: entities by distance and then id, relationships by id.
+    """What a graph traversal found: entities by distance, then id; relationships by id.
 
-    ``truncated``: the walk reached more entities than its limit.
+    ``truncated`` is true if there were more entities than the limit.
 
     >>> SubGraph((), ()).truncated
     False
@@ -57,7 +57,7 @@ class SubGraph:
 
 
 def entity_keys(entity_id: str, properties: dict[str, Any]) -> list[str]:
-    """Return the folded names by which an entity is found: of its id and of its name.
+    """Return the lookup keys of an entity: its id and its name, without case and punctuation.
 
     >>> entity_keys("p1", {"name": "Project-X"})
     ['p1', 'project x']

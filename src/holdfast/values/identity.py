@@ -15,8 +15,8 @@ from holdfast.values.errors import InvalidInputError
 class AgentId:
     """An agent's name: a ``key``, and optionally a ``type`` before it.
 
-    Identity, on disk and everywhere, is the canonical string ``type/key``, or ``key`` alone.
-    The type holds no slash; the key may.
+    An agent is stored as the canonical string ``type/key``, or ``key`` alone. The type must not
+    have a slash; the key may.
 
     >>> str(AgentId("planner", "a1"))
     'planner/a1'
@@ -46,7 +46,7 @@ class AgentId:
 
     @classmethod
     def parse(cls, text: str | AgentId) -> AgentId:
-        """Read a canonical string; an ``AgentId`` passes through.
+        """Parse a canonical string; an ``AgentId`` is returned unchanged.
 
         >>> AgentId.parse("solo")
         AgentId(type='', key='solo')
@@ -62,7 +62,7 @@ class AgentId:
 
 @lru_cache(maxsize=4096)
 def _parsed(text: str) -> AgentId:
-    """Cached: the same few agents are parsed again and again, and an id is immutable."""
+    """Parse a canonical string, with a cache: the same few agents are parsed again and again."""
     kind, _, key = text.partition("/")
     return AgentId(kind, key) if kind and key else AgentId("", text)
 
@@ -82,7 +82,7 @@ class AllAgents(Enum):
 
 
 ALL_AGENTS: Final = AllAgents.ALL_AGENTS
-"""All agents of the tenant, or of the front's owner."""
+"""All agents of the tenant, or of the owner of a ``for_owner`` view."""
 
 AnyAgent: TypeAlias = Agent | Literal[AllAgents.ALL_AGENTS]
 """An agent, or all of them."""

@@ -16,7 +16,7 @@ _used = 0
 
 
 def _random(count: int) -> bytes:
-    """Return random bytes of the system, read once for a few hundred ids. Needs the lock."""
+    """Return random bytes from a pool that ``os.urandom`` fills. The caller holds the lock."""
     global _pool, _used  # noqa: PLW0603 - one pool for the process
     if _used + count > len(_pool):
         _pool, _used = os.urandom(_POOL_BYTES), 0

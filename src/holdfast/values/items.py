@@ -34,13 +34,13 @@ class ItemPut:
     key: str
     value: dict[str, Any] | None
     vectors: Sequence[Sequence[float]] = ()
-    """What a search by vector compares: any number of them, of any dimension."""
+    """The vectors that a search compares: any number, of any dimension."""
 
     ttl_seconds: float | None = None
-    """The item expires when this has passed since the last put, or read with ``refresh``."""
+    """The item expires this long after its last put, or its last read with ``refresh``."""
 
     expected_version: int | None = None
-    """The version that the stored item must have; 0 if there must be none."""
+    """The version that the stored item must have; 0 if there must be no item."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""How a value of a type that JSON does not have can be stored."""
+"""Hints in errors: how to convert a value that JSON cannot represent."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HINTS = {
 
 
 def json_hint(value: object) -> str:
-    """Return a hint how to convert a value that is not JSON.
+    """Return a hint how to convert a value that JSON cannot represent.
 
     >>> json_hint((1, 2))
     'use a list'

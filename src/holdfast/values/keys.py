@@ -24,7 +24,7 @@ class KeyScope(StrEnum):
     """Read what belongs to the key's owner, and change nothing."""
 
     OPERATOR = "operator"
-    """As owner, and read the tasks of every owner of the tenant, and the service's metrics."""
+    """As ``owner``; also read the tasks of all owners of the tenant, and the service's metrics."""
 
 
 @dataclass(frozen=True, slots=True)

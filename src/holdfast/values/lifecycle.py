@@ -1,7 +1,7 @@
-"""The lifecycle of a task: its states, and the table of legal edges between them.
+"""The lifecycle of a task: its states, and the table of allowed transitions between them.
 
-Every engine checks this table before it changes a task's state; a database checks it again. A task
-that was adopted is not bound to it.
+Every engine checks this table before it changes a task's state; a database checks it again. The
+table does not apply to adopted tasks, which another system runs.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Actor(StrEnum):
 TERMINAL = frozenset(
     {TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELED, TaskState.REJECTED}
 )
-"""The final states, which have no outgoing edge."""
+"""The final states: no transition leaves them."""
 
 WAITING = frozenset({TaskState.INPUT_REQUIRED, TaskState.AUTH_REQUIRED})
 """The states in which a task waits for a client's answer."""
@@ -53,7 +53,7 @@ WAITING = frozenset({TaskState.INPUT_REQUIRED, TaskState.AUTH_REQUIRED})
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """One legal transition: from a state (``None`` at submit), to a state, by whom, and when.
+    """One allowed transition: from a state (``None`` at submit), to a state, by whom, and when.
 
     >>> EDGES[0].to_state.value, EDGES[0].when
     ('submitted', 'a client submits it')
@@ -118,14 +118,14 @@ EDGES: tuple[Edge, ...] = (
     _edge(_S.PAUSED, _S.SUBMITTED, "a client resumes it", _CLIENT),
     _edge(_S.PAUSED, _S.CANCELED, "a client cancels it", _CLIENT),
 )
-"""Every legal edge."""
+"""All allowed transitions."""
 
 _NAMES = frozenset(state.value for state in TaskState)
 _ACTORS = {(edge.from_state, edge.to_state): edge.actors for edge in EDGES}
 
 
 def is_legal(from_state: TaskState | None, to_state: TaskState, by: Actor) -> bool:
-    """Return whether there is such an edge for this actor.
+    """Return whether this actor may make this transition.
 
     >>> is_legal(TaskState.SUBMITTED, TaskState.WORKING, Actor.WORKER)
     True

@@ -1,4 +1,4 @@
-"""Limits on the size of a value, a filter, a query and a walk.
+"""Limits on the size of a value, a filter, a query and a graph traversal.
 
 Limits apply to new writes and new queries. Stored data is read, flushed and replayed whatever its
 size.
@@ -20,14 +20,14 @@ MIB = 1 << 20
 ITEMS_PER_CALL = 1000
 """How many items one call may read or write."""
 ITEM_BYTES_PER_CALL = 64 * MIB
-"""The values of all items of one call, as JSON text."""
+"""How many bytes the values of all items of one call may have, as JSON text."""
 ITEM_VECTORS = 256
-"""The vectors of one item."""
+"""How many vectors one item may have."""
 ITEM_NUMBERS_PER_CALL = 1 << 22
-"""The numbers in all vectors of one call."""
+"""How many numbers all vectors of one call may have."""
 NAMESPACE_LABELS = 32
 NAMESPACE_BYTES = 1024
-"""All labels of a namespace together; with the ids of a tenant and an owner it fits an index."""
+"""How many bytes a namespace may have: with tenant and owner it must fit an index entry."""
 
 _BYTES_PER_CHARACTER = 4
 _SPACED = re.compile(r"\S+")
@@ -42,19 +42,20 @@ class Limits:
     """
 
     value_bytes: int = MIB
-    """One message, event, state, document, fact, entity, item or channel event, as JSON text."""
+    """The most bytes, as JSON text, of one message, event, state, document, fact, entity, item or
+    channel event."""
 
     filter_terms: int = 256
-    """The conditions of a filter; a condition counts once for each value that it compares with."""
+    """The most conditions of a filter; each value that a condition compares with counts."""
 
     query_words: int = 512
-    """The distinct words of a question."""
+    """The most distinct words of a question."""
 
     walk_depth: int = 10
     walk_entities: int = 10_000
 
     def check_value(self, field: str, *texts: str) -> None:
-        """Refuse a value whose parts are too large together.
+        """Raise ``InvalidInputError`` if the texts of a value are too large together.
 
         >>> Limits(value_bytes=3).check_value("message", "low", "tide")
         Traceback (most recent call last):
@@ -73,7 +74,7 @@ class Limits:
             )
 
     def check_filter(self, field: str, filter: Filter) -> Filter:
-        """Refuse a filter with too many conditions.
+        """Raise ``InvalidInputError`` for a filter with too many conditions.
 
         >>> Limits(filter_terms=1).check_filter("filter", Exists(("price",)))
         Exists(path=('price',))
@@ -88,7 +89,7 @@ class Limits:
         return filter
 
     def check_query(self, field: str, query: str) -> str:
-        """Refuse a question with too many distinct words.
+        """Raise ``InvalidInputError`` for a question with too many distinct words.
 
         >>> Limits(query_words=2).check_query("query", "low tide")
         'low tide'
@@ -103,7 +104,7 @@ class Limits:
         return query
 
     def check_walk(self, depth: int, limit: int) -> None:
-        """Refuse a walk that is too deep or too wide.
+        """Raise ``InvalidInputError`` if the depth or the limit of a graph traversal is too high.
 
         >>> Limits().check_walk(depth=2, limit=1000)
         """
@@ -120,7 +121,7 @@ DEFAULT_LIMITS = Limits()
 
 
 def first_words(text: str, most: int) -> str:
-    """Return the start of a text with at most ``most`` different words; all of it if that is 0.
+    """Return the start of a text with at most ``most`` different words; 0 means all of it.
 
     >>> first_words("low tide low noon", 2)
     'low tide low'

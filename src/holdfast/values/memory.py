@@ -15,7 +15,7 @@ ContextKind: TypeAlias = Literal["state", "fact", "recalled", "recent"]
 
 @dataclass(frozen=True, slots=True)
 class Hydrated:
-    """What an agent needs when it wakes up: status, state, events and recalled events.
+    """What an agent needs to resume: status, state, newest events and recalled events.
 
     >>> Hydrated(WakeStatus.NEW).recent
     []
@@ -37,7 +37,7 @@ class Hydrated:
     later writes that another process acknowledged may be missing."""
 
     degraded: str = ""
-    """Empty, or which part of recall failed or which part is outdated, and why."""
+    """Empty, or which part of the result is missing or outdated, and why."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ RESERVED = "holdfast."
 
 OWNED = f"{RESERVED}owner:"
 UNASSIGNED = f"{RESERVED}unassigned:"
-"""The prefix of a context's id that several owners used before ids were separate per owner."""
+"""Prefix of ids of contexts that several owners shared before ids were separate per owner."""
 
 MemoryScope: TypeAlias = Literal["owner", "shared"]
 """Whether recall and facts are separate per owner, or shared by all owners of the agent."""

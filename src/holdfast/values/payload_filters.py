@@ -27,7 +27,7 @@ MAX_TEXT_BYTES = 256
 
 
 def filterable(payload: Any) -> dict[str, Scalar]:
-    """Return the part of a payload that a filter can use.
+    """Return the keys of a payload that a filter can compare: those with scalar values.
 
     >>> filterable({"use": "postgres", "cost": 3, "tags": ["db"], "why": "x" * 257})
     {'use': 'postgres', 'cost': 3}

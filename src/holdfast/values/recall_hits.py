@@ -1,4 +1,4 @@
-"""The hits of a search, made from ranked candidates: the same on every engine."""
+"""Converts the ranked candidates of a search to hits, in the same way for every engine."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Found:
     event: Event
     lexemes: Collection[str] = ()
     borrows: bool = False
-    """Whether it is indexed by the words of a question that it answers, too."""
+    """Whether it is also indexed by the words of a question that it answers."""
 
 
 def to_hits(
@@ -39,7 +39,7 @@ def to_hits(
 ) -> list[Recalled]:
     """Return the first ``limit`` ranked candidates as hits.
 
-    ``found`` has the events of these by the key of the candidate. ``asked`` are the lexemes of the
+    ``found`` has their events, by the key of the candidate. ``asked`` are the lexemes of the
     question. The hits are explained if ``milliseconds`` is given; then ``ranked`` must be all
     candidates. ::
 
@@ -64,7 +64,7 @@ def to_hits(
 
 
 def _matched(hit: Found, asked: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the lexemes of the question in the event's own text, and those it only borrowed."""
+    """Return which lexemes are in the event's own text, and which only in the text it answers."""
     words = [one for one in asked if one in hit.lexemes]
     if not words or not hit.borrows:
         return tuple(words), ()

@@ -21,16 +21,16 @@ from holdfast.values.sealed import blind_words
 from holdfast.values.text import MAX_NAME_WORDS, name_key
 
 CANDIDATES = 100
-"""How many events each arm gives at least."""
+"""How many candidates each arm of a search returns at least."""
 
 LOOK_BACK = 3
 """How many messages before an answer are searched for its question."""
 
 REACH = 256
-"""How far before an answer these messages may be, in sequence numbers: it bounds what is read."""
+"""How far before an answer they may be, in sequence numbers: it limits what is read."""
 
 ASKS_WEIGHT = 0.8
-"""The weight of the words of an event that ends with a question mark."""
+"""The factor of the lexical score of an event that ends with a question mark."""
 
 SPEAKER_SHARE = 0.15
 """The share of the best score that is added to the events of the speaker whom a question names."""
@@ -41,7 +41,7 @@ SESSION_SHARE = 0.1
 SESSION_BEST = 3
 
 NEAR_SHARE = 0.1
-"""The share of the best adjacent score that is added to an event; each step away counts less."""
+"""The share of the best score nearby that is added to an event; it falls with the distance."""
 
 MAX_SPEAKER = 256
 """How many characters the key of a speaker may have; a longer one is not stored."""
@@ -50,7 +50,7 @@ NEAR_REACH = 4
 NEAR_DECAY = 0.6
 
 LEXICAL_WEIGHT = 0.4
-"""The share of the words in a fused score, unless the embedder names another one."""
+"""The weight of the lexical score in a fused score, unless the embedder has its own."""
 
 TIE = 1e-9
 """Scores closer than this are equal; then the position in the log decides."""
@@ -66,7 +66,7 @@ _MONTHS = (
 
 @dataclass(frozen=True, slots=True)
 class Utterance:
-    """What someone said in a session: a message with text.
+    """A message with text in a session, and its speaker.
 
     >>> Utterance("Ana", "low tide?").speaker
     'Ana'
@@ -94,10 +94,10 @@ def utterance(type: str, payload: dict[str, Any]) -> Utterance | None:
 
 
 def borrowed_from(speaker: str, before: Sequence[Utterance]) -> Utterance | None:
-    """Return the question that an utterance of ``speaker`` answers.
+    """Return the question that an utterance of ``speaker`` answers, or ``None``.
 
     ``before`` are the utterances before it in the same session, the nearest first; three are
-    enough. The nearest one of somebody else counts, if it contains a question mark.
+    enough. It is the nearest one of another speaker, if it contains a question mark.
 
     >>> borrowed_from("Ben", [Utterance("Ana", "Which tide?")]).text
     'Which tide?'
@@ -120,7 +120,7 @@ def day_words(when: datetime) -> str:
 
 
 def own_text(type: str, payload: dict[str, Any], when: datetime) -> str:
-    """Return the text that an event is indexed by, without what it borrows.
+    """Return the text that an event is indexed by, without the question that it answers.
 
     >>> own_text("decision", {"use": "postgres"}, datetime(2023, 5, 8, tzinfo=UTC))
     'use: postgres 8 May 2023'
@@ -136,7 +136,9 @@ def _day(payload: dict[str, Any], when: datetime) -> str:
 def index_text(
     type: str, payload: dict[str, Any], when: datetime, before: Sequence[Utterance]
 ) -> str:
-    """Return the text that an event is indexed by. ``before`` is as in ``borrowed_from``.
+    """Return the text that an event is indexed by, with the question that it answers.
+
+    ``before`` is as in ``borrowed_from``.
 
     >>> said = {"role": "user", "name": "Ben", "content": "At noon."}
     >>> index_text("message", said, datetime(2023, 5, 8, tzinfo=UTC), [Utterance("Ana", "When?")])
@@ -179,9 +181,9 @@ def _ends_with_mark(said: str) -> bool:
 
 
 def speaker_key(type: str, payload: dict[str, Any]) -> str:
-    """Return the key of the name under which a message was said; empty if it has none.
+    """Return the lookup key of the name of a message's speaker; empty if it has no name.
 
-    A name that is longer than any name which a question is searched for has none either.
+    It is also empty if the name is too long to be looked for in questions.
 
     >>> speaker_key("message", {"role": "user", "name": "Ana B", "content": "low tide"})
     'ana b'
@@ -199,7 +201,7 @@ def speaker_key(type: str, payload: dict[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """All that an index and an embedder need of an event, read once, which is much faster.
+    """What an index and an embedder need of an event, computed together because that is faster.
 
     >>> Reading("Ben: At noon.", "Ben: At noon. 8 May 2023 When?", None, True, False, "ben").borrows
     True
@@ -219,7 +221,7 @@ class Reading:
 def read_event(
     type: str, payload: dict[str, Any], when: datetime, before: Sequence[Utterance]
 ) -> Reading:
-    """Return what ``index_text``, ``utterance``, ``asks`` and ``speaker_key`` say of an event.
+    """Return the results of ``index_text``, ``utterance``, ``asks`` and ``speaker_key``.
 
     >>> read_event("note", {"tide": "low"}, datetime(2023, 5, 8, tzinfo=UTC), []).index_text
     'tide: low 8 May 2023'
@@ -248,16 +250,16 @@ class Candidate:
     """
 
     key: Any
-    """What the engine knows the event by."""
+    """The engine's own key of the event."""
 
     position: tuple[str, int, int]
     """Its session, epoch and seq."""
 
     lexical: float = 0.0
-    """BM25; 0 if it has none of the words."""
+    """The BM25 score; 0 if the event has none of the words."""
 
     semantic: float | None = None
-    """The cosine; ``None`` if it has no vector."""
+    """The cosine similarity; ``None`` if the event has no vector."""
 
     asks: bool = False
     speaker: str = ""
@@ -266,7 +268,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A candidate with its score in (0, 1], and what each arm and each rule gave.
+    """A candidate with its score in (0, 1], and the parts of it that each arm and rule gave.
 
     >>> Ranked(Candidate("e1", ("s1", 1, 1)), 1.0, {"lexical": 2.3}).found_by
     ('lexical',)
@@ -278,7 +280,7 @@ class Ranked:
 
     @property
     def found_by(self) -> tuple[str, ...]:
-        """The arms that have a score for it."""
+        """The arms that gave it a score: ``lexical``, ``semantic`` or both."""
         return tuple(arm for arm in ("lexical", "semantic") if arm in self.scores)
 
 
@@ -328,7 +330,7 @@ def in_order(found: Iterable[int], score: Callable[[int], float]) -> list[int]:
 def _with_priors(
     found: Sequence[Candidate], speakers: Collection[str]
 ) -> tuple[list[float], list[dict[str, float]]]:
-    """Return the score by words of each candidate, with the priors, and its parts."""
+    """Return the lexical score of each candidate with what the rules add, and its parts."""
     parts = [{"lexical": one.lexical} if one.lexical else {} for one in found]
     for part, one in zip(parts, found, strict=True):
         if one.semantic is not None:
@@ -366,7 +368,7 @@ def _by_session(found: Sequence[Candidate], words: Sequence[float]) -> list[floa
 
 
 def _by_nearness(found: Sequence[Candidate], words: Sequence[float]) -> list[float]:
-    """Return what adjacent candidates give; they are sorted by position."""
+    """Return what each candidate gets from those nearby; they are sorted by position."""
     best = [0.0] * len(found)
     for at, one in enumerate(found):
         session, epoch, seq = one.position

@@ -15,7 +15,7 @@ _RULE = re.compile(r"(sessions|tasks)=([1-9][0-9]{0,4})([hdw])")
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """A policy: what is older is deleted. ``None`` keeps all of a kind.
+    """How old sessions and ended tasks may become before they are deleted; ``None`` keeps all.
 
     >>> Retention.parse(["sessions=90d", "tasks=2w"]).tasks
     datetime.timedelta(days=14)
@@ -28,7 +28,7 @@ class Retention:
     """The age of a task counts from its end."""
 
     tenant: str | None = None
-    """Only this tenant; ``None`` is all."""
+    """Applies to this tenant only; ``None`` means all tenants."""
 
     dry_run: bool = False
 
@@ -36,7 +36,7 @@ class Retention:
     def parse(
         cls, rules: Iterable[str], *, tenant: str | None = None, dry_run: bool = False
     ) -> Retention:
-        """Read rules such as ``sessions=90d``: a number of hours (h), days (d) or weeks (w).
+        """Parse rules such as ``sessions=90d``: a number of hours (h), days (d) or weeks (w).
 
         >>> Retention.parse(["sessions=90"])
         Traceback (most recent call last):

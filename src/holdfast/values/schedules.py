@@ -1,4 +1,4 @@
-"""Schedules: tasks that are submitted at the ticks of a cron expression."""
+"""Schedules: tasks that are submitted at the times (ticks) of a cron expression."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from holdfast.values.content import ChatMessage
 from holdfast.values.identity import AgentId
 
 MISSED_LIMIT = 100
-"""How many missed ticks ``missed="all"`` catches up with, unless a schedule says otherwise."""
+"""For how many missed ticks ``missed="all"`` submits tasks, by default."""
 MAX_MISSED_LIMIT = 1000
 SCHEDULE_ID, SCHEDULED_AT = "schedule_id", "scheduled_at"
 """Keys in the metadata of a scheduled task, which no client of a service may set."""
@@ -20,7 +20,7 @@ GRACE_SECONDS = 60.0
 
 
 class Missed(StrEnum):
-    """What happens to ticks that were due while no worker ran.
+    """What happens to ticks at which no worker ran.
 
     >>> Missed("once")
     <Missed.ONCE: 'once'>
@@ -57,7 +57,7 @@ class ScheduleRecord:
     updated_at: datetime
     owner: str = ""
     session_id: str = ""
-    """The context of all its tasks; empty: each has a new one."""
+    """The context of all its tasks; if empty, each task has a new one."""
 
     metadata: dict[str, Any] = field(default_factory=dict)
     missed: Missed = Missed.ONCE

@@ -1,4 +1,4 @@
-"""The forms of a sealed value, which every engine stores like any other value.
+"""The forms of a sealed (encrypted) value, which engines store like any other value.
 
 A JSON object becomes one with the key ``holdfast.sealed``, a text begins with ``holdfast.sealed:``,
 and bytes have the kind ``holdfast.sealed``. Callers cannot store these forms themselves.
@@ -14,13 +14,13 @@ from typing import Any, TypeGuard
 from holdfast.values.errors import InvalidInputError
 
 SEALED = "holdfast.sealed"
-"""The key of the box in a sealed object, and the kind of sealed bytes."""
+"""The key of the ciphertext in a sealed object, and the kind of sealed bytes."""
 
 SEALED_TEXT = f"{SEALED}:"
-"""The prefix of a sealed text."""
+"""The prefix of a sealed (encrypted) text."""
 
 WORDS = "words"
-"""The key of the blind words of a sealed event."""
+"""The key of a sealed event's words as keyed digests: see ``BlindWords``."""
 
 _NAMED = re.compile(rf'"{re.escape(SEALED)}"\s*:')
 _RESERVED = (
@@ -30,7 +30,7 @@ _RESERVED = (
 
 
 def is_sealed(value: Any) -> TypeGuard[dict[str, Any]]:
-    """Return whether a decoded JSON value is sealed.
+    """Return whether a decoded JSON value is a sealed (encrypted) object.
 
     >>> is_sealed({"holdfast.sealed": "AQ"}), is_sealed({"step": 1})
     (True, False)
@@ -39,7 +39,7 @@ def is_sealed(value: Any) -> TypeGuard[dict[str, Any]]:
 
 
 def check_unsealed(field: str, text: str) -> str:
-    """Check that a JSON text, or any text, does not pretend to be a sealed value.
+    """Check that a text, JSON or not, does not have the form of a sealed value.
 
     >>> check_unsealed("state", '{"step":1}')
     '{"step":1}'
@@ -50,7 +50,7 @@ def check_unsealed(field: str, text: str) -> str:
 
 
 def check_parts(field: str, text: str) -> str:
-    """Check that no text inside a JSON text pretends to be a sealed one.
+    """Check that no text inside a JSON text has the form of a sealed text.
 
     >>> check_parts("message", '{"text":"hello"}')
     '{"text":"hello"}'
@@ -61,7 +61,7 @@ def check_parts(field: str, text: str) -> str:
 
 
 def text_piece(text: str) -> str:
-    """Return a sealed text; ``""`` for a plain one.
+    """Return the text if it is sealed, else ``""``.
 
     >>> text_piece("holdfast.sealed:AQ"), text_piece("hello")
     ('holdfast.sealed:AQ', '')
@@ -70,7 +70,7 @@ def text_piece(text: str) -> str:
 
 
 def part_piece(text: str) -> str:
-    """Return the sealed text that a JSON text has as one of its texts; ``""`` without one.
+    """Return the first sealed text inside a JSON text; ``""`` without one.
 
     >>> part_piece('[{"type":"text","text":"holdfast.sealed:AQ"}]')
     'holdfast.sealed:AQ'
@@ -80,7 +80,7 @@ def part_piece(text: str) -> str:
 
 
 def object_piece(text: str) -> str:
-    """Return the box of the sealed object in a JSON text, as a sealed text; ``""`` without one.
+    """Return the ciphertext of a sealed object in JSON text, as a sealed text; ``""`` without one.
 
     >>> object_piece('{"holdfast.sealed":"AQ"}')
     'holdfast.sealed:AQ'
@@ -90,7 +90,7 @@ def object_piece(text: str) -> str:
 
 
 def note_piece(text: str) -> str:
-    """Return the sealed text that ends a note; ``""`` without one.
+    """Return the sealed text at the end of a note; ``""`` without one.
 
     >>> note_piece("gave up after 5 attempts: holdfast.sealed:AQ")
     'holdfast.sealed:AQ'
@@ -111,16 +111,16 @@ def sealed_digest(piece: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BlindWords:
-    """The words of a sealed event, each as a keyed digest; recall reads nothing else of it."""
+    """The words of an encrypted event as keyed digests; a search uses nothing else of it."""
 
     text: str
     """The words of the event's text; of an utterance, those of the speaker only."""
 
     day: str
-    """The words of its day."""
+    """The words of the day on which it occurred."""
 
     by: str = ""
-    """The speaker of an utterance; empty if it is none."""
+    """The speaker; empty if the event is no message with text."""
 
     said: str = ""
     """The words of an utterance, with a question mark before them or after them."""
@@ -141,7 +141,7 @@ class BlindWords:
 
 
 def blind_words(payload: Mapping[str, Any]) -> BlindWords | None:
-    """Return the blind words of a sealed payload; ``None`` for a plain one.
+    """Return the words of a sealed payload as keyed digests; ``None`` for a plain one.
 
     >>> blind_words({"holdfast.sealed": "AQ", "words": ["b7", "c2"]}).day
     'c2'

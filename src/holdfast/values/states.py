@@ -29,7 +29,7 @@ class StateSnapshot:
     """Empty, or why this may be outdated: the store that has the newest state is down."""
 
     as_of: datetime | None = None
-    """``None``, or when this was saved. The hot store has lost its data since then, with any write
+    """``None``, or when this was saved. Redis has lost its data since then, with any write
     that another process acknowledged after this time."""
 
 
@@ -48,7 +48,7 @@ class StateVersion(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StatePatch:
-    """A change to the state of a session, for ``episodes.append``: as ``short_term.update_state``.
+    """A change of a session's state for ``episodes.append``, as by ``short_term.update_state``.
 
     >>> StatePatch("s1", {"step": 2}, expected_version=7).delete_keys
     ()

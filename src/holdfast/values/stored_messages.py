@@ -33,7 +33,7 @@ MessageRow: TypeAlias = tuple[str | bytes, str, datetime, int]
 
 
 class _Part(msgspec.Struct, tag_field="type", forbid_unknown_fields=True, gc=False):
-    """A block as it is stored. What was decoded has no cycles, so none is looked for."""
+    """A block as it is stored. The garbage collector skips it: decoded JSON has no cycles."""
 
 
 class _Text(_Part, tag="text"):

@@ -60,11 +60,11 @@ _APOSTROPHES = frozenset("'\u2018\u2019\u02bc")
 
 
 MAX_LEXEME = 64
-"""How many characters of a word are used: the size of a database's index entry is limited."""
+"""How many characters of a word are used: databases limit the size of an index entry."""
 
 
 class _Separators(dict[int, str]):
-    """What replaces each character before the text is split at spaces; computed on first use."""
+    """Maps each character to its replacement before a text is split at spaces, on first use."""
 
     def __missing__(self, point: int) -> str:
         char = chr(point)
@@ -121,7 +121,7 @@ def check_language(field: str, language: object) -> str:
 
 
 def name_key(name: str) -> str:
-    """Return a name as it is looked up: its folded words, unstemmed, whatever separates them.
+    """Return the lookup key of a name: its case-folded words without stemming, joined by spaces.
 
     >>> name_key("Project-X") == name_key("project x")
     True

@@ -1,4 +1,4 @@
-"""The result of waking a session: its status, and its gaps."""
+"""The status of a session when an agent resumes it: complete, restored, or with lost events."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from holdfast.values.states import StateSnapshot
 
 
 class WakeStatus(StrEnum):
-    """The status of a session when an agent wakes up.
+    """The status of a session when an agent resumes it.
 
     >>> WakeStatus("new") is WakeStatus.NEW
     True
@@ -21,14 +21,14 @@ class WakeStatus(StrEnum):
     WARM = "warm"
     """It is complete, and nothing had to be restored."""
     RESTORED = "restored"
-    """It was no longer in the hot store, and was restored completely from the durable one."""
+    """It was no longer in Redis, and was restored completely from Postgres."""
     GAP = "gap"
     """Acknowledged events are lost, or may be; ``gaps`` has their ranges."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wake:
-    """The status of a session. It comes from stored records, never from an empty result.
+    """The status of a session. It is derived from stored records, never from an empty result.
 
     >>> Wake(WakeStatus.GAP, gaps=(Gap(epoch=1, from_seq=41, to_seq=60),)).gaps[0].from_seq
     41

@@ -1,4 +1,4 @@
-"""Tasks that somebody else runs: adopt them, record what is reported, delete them."""
+"""Adopted tasks, which another system runs: store them, record their reports, delete them."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ _LAST = datetime(9999, 1, 1, tzinfo=UTC)
 
 @runtime_checkable
 class AdoptedLedger(Protocol):
-    """Tasks that another program runs, in the same ledger as those of our workers.
+    """Tasks that another system runs, in the same ledger as the tasks of Holdfast's workers.
 
-    Whoever runs the task chooses its id and reports what happens. A report is compared and set: it
-    is stored only if the task has the version that it was derived from. Reads, timelines, pages,
-    contexts, feedback and push configs are those of every task.
+    The other system chooses the task's id and reports what happens. A report is stored only if the
+    task still has the version that the report was derived from. Reads, timelines, pages, contexts,
+    feedback and push configs work as for any task.
 
     Promises:
 
@@ -92,10 +92,10 @@ class AdoptedLedger(Protocol):
         metadata: dict[str, Any] | None = None,
         reports: Sequence[Report] = (),
     ) -> TaskRecord:
-        """Store a task that somebody else runs as ``submitted``, and then what they reported.
+        """Store a task that another system runs, as ``submitted``, and then its reports.
 
-        Raises ``AlreadyExistsError`` if the tenant has a task of this id. After a lost answer,
-        ``get`` tells whether the task was stored.
+        Raises ``AlreadyExistsError`` if the tenant has a task of this id. If the reply is lost,
+        call ``get`` to see whether the task was stored.
 
         ::
 
@@ -112,11 +112,11 @@ class AdoptedLedger(Protocol):
         owner: Owner = None,
         expected_version: int | None = None,
     ) -> int:
-        """Store what is reported of an adopted task, all or none. Returns its new version.
+        """Store reports of an adopted task, all or none. Returns the task's new version.
 
-        Raises ``VersionConflictError`` if the task has another version than expected, so a retry
-        after a lost answer stores nothing twice. Only a single report of ``canceled`` needs no
-        version. A task that has ended takes no report (``IllegalTransitionError``).
+        Raises ``VersionConflictError`` if the task does not have ``expected_version``, so a retry
+        after a lost reply stores nothing twice. Only a single report of ``canceled`` needs no
+        version. Raises ``IllegalTransitionError`` if the task has ended.
 
         ::
 
@@ -127,10 +127,10 @@ class AdoptedLedger(Protocol):
 
     @abstractmethod
     async def delete(self, task_id: str, *, owner: Owner = None) -> bool:
-        """Delete a task with its timeline, artifacts, feedback and push configs, if it is there.
+        """Delete a task with its timeline, artifacts, feedback and push configs.
 
-        It may be any task, also one at work, whose worker loses its lease. ``follow`` ends. A
-        context is deleted with its last task.
+        Returns whether there was one. Any task can be deleted, also a running one: its worker loses
+        the lease. ``follow`` ends. A context is deleted with its last task.
 
         ::
 
@@ -140,7 +140,7 @@ class AdoptedLedger(Protocol):
 
 
 class AdoptedCalls(LedgerCalls, AdoptedLedger):
-    """``AdoptedLedger`` on any engine."""
+    """Implements ``AdoptedLedger``: checks the arguments, then calls the engine's storage."""
 
     @renamed(context_id="session_id")
     async def adopt(
@@ -153,7 +153,7 @@ class AdoptedCalls(LedgerCalls, AdoptedLedger):
         metadata: dict[str, Any] | None = None,
         reports: Sequence[Report] = (),
     ) -> TaskRecord:
-        """Store a task that somebody else runs as ``submitted``, and then what they reported."""
+        """Store a task that another system runs, as ``submitted``, and then its reports."""
         adoption = Adoption(
             check_unreserved("task_id", check_id("task_id", task_id)),
             AgentId.parse(agent),
@@ -172,7 +172,7 @@ class AdoptedCalls(LedgerCalls, AdoptedLedger):
         owner: Owner = None,
         expected_version: int | None = None,
     ) -> int:
-        """Store what is reported of an adopted task, all or none. Returns its new version."""
+        """Store reports of an adopted task, all or none. Returns the task's new version."""
         key, checked = task_key(task_id, owner), _check_reports(reports)
         if expected_version is not None:
             check_count("expected_version", expected_version)

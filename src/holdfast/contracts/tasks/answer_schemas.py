@@ -1,7 +1,7 @@
 """JSON Schemas of questions, and the value that an answer gives for one.
 
-The schema is the app's, the answer is a stranger's. Patterns are matched in linear time, references
-are never fetched, and an error does not repeat what the answer said.
+The app writes the schema; the answer is untrusted input. Patterns are matched in linear time,
+references are never fetched, and errors do not quote the answer.
 """
 
 from __future__ import annotations
@@ -41,10 +41,11 @@ def check_schema(schema: object) -> dict[str, Any]:
 
 
 def fitting_value(schema: dict[str, Any], answer: ChatMessage) -> Any:
-    """Return the value that an answer gives, or raise ``InvalidInputError`` with the path in it.
+    """Return the value of an answer that fits the schema, or raise ``InvalidInputError``.
 
-    The value is the data of the message's data block; of several, the list of them. Without one it
-    is the text read as JSON, or the text itself where that fits.
+    The error has the path of what does not fit. The value is the data of the message's data block;
+    of several, the list of them. Without a data block it is the text parsed as JSON, or else the
+    text itself.
 
     >>> fitting_value({"type": "integer"}, ChatMessage.user("7"))
     7
@@ -68,7 +69,7 @@ def _checked(validator: jsonschema_rs.Validator, value: Any) -> Any:
 
 
 def _candidates(answer: ChatMessage) -> Iterator[Any]:
-    """Yield what the answer may mean, the most likely first."""
+    """Yield the values that an answer may stand for, the most likely first."""
     data = [block.data for block in answer.content if isinstance(block, DataBlock)]
     if data:
         yield data[0] if len(data) == 1 else data

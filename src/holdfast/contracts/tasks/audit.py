@@ -79,9 +79,9 @@ class AuditLedger(Protocol):
         owner: Owner = None,
         max_bytes: int | None = None,
     ) -> list[TaskEvent]:
-        """Return the timeline of a task, or its events above a cursor; ``[]`` for an unknown task.
+        """Return the events of a task after ``after_seq``; ``[]`` for an unknown task.
 
-        With ``max_bytes`` only as many events as fit as JSON text, but always the first one.
+        ``max_bytes`` limits the size of the events as JSON text; the first one is always returned.
 
         ::
 
@@ -94,10 +94,10 @@ class AuditLedger(Protocol):
     def follow(
         self, task_id: str, *, after_seq: int = 0, owner: Owner = None
     ) -> AsyncIterator[TaskEvent]:
-        """Yield the events of a task above a cursor, then each new one, until the task has ended.
+        """Yield the events of a task after ``after_seq``, then each new one, until the task ends.
 
-        The first step raises ``NotFoundError`` if there is no such task. It also ends when the task
-        is deleted with its context.
+        The first iteration raises ``NotFoundError`` if there is no such task. It also ends when the
+        task is deleted with its context.
 
         ::
 
@@ -118,8 +118,9 @@ class AuditLedger(Protocol):
     ) -> TaskRecord | None:
         """Return the task as it was after the event ``at_seq``, with messages and artifacts.
 
-        With its last ``messages_limit`` messages (default: all). It reads what it returns, however
-        many events came before.
+        It has the last ``messages_limit`` messages (default: all). The cost depends on what is
+        returned, not on how many events came before. Returns ``None`` if there is no such task, or
+        if ``at_seq`` is 0.
 
         ::
 
@@ -160,7 +161,7 @@ class AuditLedger(Protocol):
 
 
 class AuditCalls(LedgerCalls, AuditLedger):
-    """``AuditLedger`` on any engine."""
+    """Implements ``AuditLedger``: checks the arguments, then calls the engine's storage."""
 
     @renamed(after="after_seq")
     async def events(
@@ -172,7 +173,7 @@ class AuditCalls(LedgerCalls, AuditLedger):
         owner: Owner = None,
         max_bytes: int | None = None,
     ) -> list[TaskEvent]:
-        """Return the events of a task above a cursor, ascending; ``[]`` for an unknown task."""
+        """Return the events of a task after ``after_seq``; ``[]`` for an unknown task."""
         found = await self._storage.events(
             task_key(task_id, owner),
             check_count("after_seq", after_seq),
@@ -185,7 +186,7 @@ class AuditCalls(LedgerCalls, AuditLedger):
     async def follow(
         self, task_id: str, *, after_seq: int = 0, owner: Owner = None
     ) -> AsyncIterator[TaskEvent]:
-        """Yield the events of a task above a cursor, then each new one, until it has ended."""
+        """Yield the events of a task after ``after_seq``, then new ones, until the task ends."""
         seen, key = check_count("after_seq", after_seq), task_key(task_id, owner)
         found = await self._storage.next_events(key, seen)
         if found is None:

@@ -17,7 +17,7 @@ from holdfast.values.owners import Owner
 from holdfast.values.tasks.changes import TaskChanges
 
 NOW = "now"
-"""The cursor before all changes that are yet to come."""
+"""The cursor of the end of the feed: only later changes come after it."""
 
 MAX_CHANGES = 1_000
 """How many changes one page has at most."""
@@ -27,9 +27,9 @@ MAX_CHANGES = 1_000
 class ChangeLedger(Protocol):
     """The changes of state of all tasks, as a feed with a cursor.
 
-    Each change comes once, after every change that a page before it had. A change whose transaction
-    was open when a page was read is on a later page, together with all that began after it: so
-    no change is missed, and a long transaction delays the feed. Of two changes of one task the one
+    Each change is returned once, after all changes of earlier pages. A change whose transaction was
+    open when a page was read is on a later page, together with all changes that began after it. So
+    no change is missed, but a long transaction delays the feed. Of two changes of one task the one
     with the higher ``seq`` is the later. Changes of deleted tasks are not in the feed.
 
     Promises:
@@ -50,11 +50,11 @@ class ChangeLedger(Protocol):
     async def changes(
         self, after: str | None = None, *, owner: Owner = None, limit: int = 100
     ) -> TaskChanges:
-        """Return the changes after a cursor, at most ``limit``, and the cursor of the next page.
+        """Return up to ``limit`` changes after the cursor ``after``, and the next cursor.
 
         Without ``after`` the feed begins with the oldest change; ``after="now"`` returns no change
-        and the cursor of what comes next. A page reads ``limit`` changes of the tenant and returns
-        those of the owner, so it may have none although ``more`` is true.
+        and the cursor of the end of the feed. A page reads ``limit`` changes of the tenant and
+        returns those of the owner, so it may have none although ``more`` is true.
 
         ::
 
@@ -68,12 +68,12 @@ class ChangeLedger(Protocol):
 
 
 class ChangeCalls(LedgerCalls, ChangeLedger):
-    """``ChangeLedger`` on any engine."""
+    """Implements ``ChangeLedger``: checks the arguments, then calls the engine's storage."""
 
     async def changes(
         self, after: str | None = None, *, owner: Owner = None, limit: int = 100
     ) -> TaskChanges:
-        """Return the changes after a cursor, and the cursor of the next page."""
+        """Return the changes after the cursor ``after``, and the cursor of the next page."""
         whose, most = check_owner(owner), check_count("limit", limit)
         if most > MAX_CHANGES:
             raise InvalidInputError("limit", f"must be at most {MAX_CHANGES}, not {most}")

@@ -60,7 +60,7 @@ def encode_metadata(metadata: object) -> str:
 
 
 def asks_nothing(task_id: str, state: str) -> IllegalTransitionError:
-    """Return the error of an answer to a task that waits for none.
+    """Return the error for an answer to a task that does not wait for one.
 
     >>> str(asks_nothing("t1", "working"))
     "task 't1' asks nothing, it is working: answer when it is input-required or auth-required"
@@ -99,7 +99,7 @@ def check_agents(agents: object) -> set[AgentId] | None:
 def check_lease(lease: object) -> Lease:
     """Check a lease: it names a task and a fence.
 
-    Fence 0 is that of no claim: a task that was adopted keeps it.
+    Raises ``LeaseLostError`` for fence 0, which no claim has.
 
     >>> from datetime import datetime
     >>> check_lease(Lease("t1", 1, "w1", datetime(2030, 1, 1))).fence
@@ -120,7 +120,7 @@ def _check_fields(lease: object) -> Lease:
 
 
 def check_leases(leases: object) -> list[Lease]:
-    """Check leases, each on another task.
+    """Check leases: no two may be on the same task.
 
     >>> check_leases([])
     []
@@ -143,7 +143,7 @@ def check_step(key: object, *, field: str = "step") -> StepKey:
 
 
 def check_attempts(max_attempts: object) -> int:
-    """Check the number of claims without progress that a task may have.
+    """Check ``max_attempts``: how many claims without progress a task may have.
 
     >>> check_attempts(5)
     5

@@ -32,13 +32,13 @@ class ChildOptions(TypedDict):
 
 @runtime_checkable
 class ChildLedger(Protocol):
-    """Parents and children.
+    """Tasks that other tasks submit, called their children.
 
     A worker submits a child under a step key of its task: the child and the step are stored
     together, so that a handler that runs again finds the child and submits no second one. A parent
-    that waits (``transition`` to ``submitted`` with ``children``) is in the queue and is not due;
-    the end of the last child that it waits for makes it due in the same transaction. So no wake-up
-    is lost, and no worker is held meanwhile.
+    that waits (``transition`` to ``submitted`` with ``children``) stays in the queue, where no
+    worker can claim it. The transaction that ends the last child that it waits for also makes the
+    parent ready to be claimed. So no wake-up is lost, and no worker is occupied meanwhile.
 
     Promises:
 
@@ -87,7 +87,7 @@ class ChildLedger(Protocol):
 
         The step's result is ``{"task_id": ...}``. The same key with other arguments raises
         ``ConflictError``; so does a task that was asked to cancel. Without ``session_id`` the child
-        gets a new context, so that it never waits for its parent's. ::
+        gets a new context, so that it can run while its parent runs. ::
 
             child = await ledger.submit_child(lease, StepKey("w", kind="child"), "writer", message)
         """
@@ -107,7 +107,7 @@ class ChildLedger(Protocol):
 
 
 class ChildCalls(LedgerCalls, ChildLedger):
-    """``ChildLedger`` on any engine."""
+    """Implements ``ChildLedger``: checks the arguments, then calls the engine's storage."""
 
     async def submit_child(
         self,

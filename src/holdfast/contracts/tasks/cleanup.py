@@ -1,4 +1,4 @@
-"""Cleanup marks: what must be deleted after a task has ended."""
+"""Cleanup marks: stored notes of what must be deleted after a task has ended."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from holdfast.values.tasks.cleanup import CleanupKind, CleanupMark
 from holdfast.values.tasks.records import Lease
 
 RETRY_SECONDS = 60.0
-"""The default time after which a claimed mark that was not deleted is due again."""
+"""The default time after which a claimed mark that was not deleted can be claimed again."""
 
 _KINDS: tuple[CleanupKind, ...] = get_args(CleanupKind)
 
 
 @runtime_checkable
 class CleanupLedger(Protocol):
-    """Marks of what must not outlive a task, for any process that cleans up after it has ended.
+    """Cleanup marks: what any process has to delete after a task has ended.
 
-    A worker stores a mark, then writes the thing: a crash in between leaves a mark of nothing,
-    never a thing without a mark. When the task has ended its marks are due, except those of files
-    of its artifacts. When it is deleted with its context, all of them are. Carrying out a mark must
-    be idempotent: it is carried out, then deleted, and after a crash in between it is carried out
-    again.
+    A mark names a blob or a transcript. A worker stores the mark, then writes what it names: a
+    crash in between leaves a mark of nothing, never a blob without a mark. A mark is due, which
+    means that it can be claimed, when the task has ended; the mark of a file of its artifacts is
+    due when the task is deleted with its context. Carrying out a mark must be idempotent: the mark
+    is deleted afterwards, so after a crash in between it is carried out again.
 
     Promises:
 
@@ -63,7 +63,7 @@ class CleanupLedger(Protocol):
     async def add_cleanup(
         self, lease: Lease, kind: CleanupKind, ref: str, *, agent: str = ""
     ) -> None:
-        """Store a mark of the leased task. A retry has no further effect.
+        """Store a cleanup mark for the leased task. A retry has no further effect.
 
         ::
 
@@ -76,9 +76,10 @@ class CleanupLedger(Protocol):
     async def claim_cleanup(
         self, *, limit: int = 100, retry_seconds: float = RETRY_SECONDS
     ) -> list[CleanupMark]:
-        """Take up to ``limit`` due marks, the longest due first; each is due again later.
+        """Claim up to ``limit`` due marks, the longest due first.
 
-        So a mark that cannot be carried out does not block others, and two sweeps share the work.
+        A mark that is not deleted is due again after ``retry_seconds``. So a mark that cannot be
+        carried out does not block others, and two processes share the work.
 
         ::
 
@@ -89,7 +90,7 @@ class CleanupLedger(Protocol):
 
     @abstractmethod
     async def list_cleanup(self, task_id: str) -> list[CleanupMark]:
-        """Return the due marks of one task, claimed or not; ``[]`` while it is live.
+        """Return the due marks of one task, claimed or not; ``[]`` until the task has ended.
 
         ::
 
@@ -112,7 +113,7 @@ class CleanupLedger(Protocol):
 
     @abstractmethod
     async def keep_files(self, task_id: str, refs: Sequence[str]) -> bool:
-        """Mark blobs as files of the task's artifacts: due when the task is deleted, not before.
+        """Keep blobs until the task is deleted: they are files of its artifacts.
 
         Returns ``False``, with nothing stored, if the task does not exist any more.
 
@@ -134,24 +135,24 @@ class CleanupLedger(Protocol):
 
 
 class CleanupCalls(LedgerCalls, CleanupLedger):
-    """``CleanupLedger`` on any engine."""
+    """Implements ``CleanupLedger``: checks the arguments, then calls the engine's storage."""
 
     async def add_cleanup(
         self, lease: Lease, kind: CleanupKind, ref: str, *, agent: str = ""
     ) -> None:
-        """Store a mark of the leased task. A retry has no further effect."""
+        """Store a cleanup mark for the leased task. A retry has no further effect."""
         mark = check_mark(check_lease(lease).task_id, kind, ref, agent)
         await self._storage.add_cleanup(lease, mark)
 
     async def claim_cleanup(
         self, *, limit: int = 100, retry_seconds: float = RETRY_SECONDS
     ) -> list[CleanupMark]:
-        """Take up to ``limit`` due marks, the longest due first; each is due again later."""
+        """Claim up to ``limit`` due marks, the longest due first."""
         most, later = check_count("limit", limit), check_seconds("retry_seconds", retry_seconds)
         return await self._storage.claim_cleanup(most, later)
 
     async def list_cleanup(self, task_id: str) -> list[CleanupMark]:
-        """Return the due marks of one task, claimed or not; ``[]`` while it is live."""
+        """Return the due marks of one task, claimed or not; ``[]`` until the task has ended."""
         return await self._storage.list_cleanup(check_id("task_id", task_id))
 
     async def list_context_cleanup(
@@ -172,7 +173,7 @@ class CleanupCalls(LedgerCalls, CleanupLedger):
 
 
 def check_mark(task_id: object, kind: object, ref: object, agent: object = "") -> CleanupMark:
-    """Return a checked mark.
+    """Check the fields of a cleanup mark, and return the mark.
 
     >>> check_mark("t1", "run", "c1", "writer").agent
     'writer'
@@ -189,7 +190,7 @@ def check_mark(task_id: object, kind: object, ref: object, agent: object = "") -
 
 
 def check_marks(marks: object) -> list[CleanupMark]:
-    """Check marks, all of one task.
+    """Check cleanup marks, which must all be of one task.
 
     >>> check_marks([])
     []

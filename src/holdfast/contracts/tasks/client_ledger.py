@@ -1,4 +1,4 @@
-"""What clients do with tasks: submit, read, answer, stop and hold them."""
+"""What clients do with tasks: submit, read, answer, cancel, pause and retry them."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from holdfast.values.tasks.records import MAX_ATTEMPTS, TaskPage, TaskRecord
 class ClientLedger(Protocol):
     """Tasks as their clients see them.
 
-    A task belongs to the owner it was submitted for. For every other owner it does not exist, on
-    every path. The default of ``owner`` is that of the state: the owner of a view by
+    A task belongs to the owner it was submitted for. To every other owner, every method answers as
+    if it did not exist. The default of ``owner`` is that of the state: the owner of a view by
     ``state.for_owner()``, else ``ANY_OWNER``, with which the operator finds every task of the
     tenant. ``owner=""`` means tasks without an owner, and a task that is submitted without an owner
     is one of them.
@@ -143,12 +143,12 @@ class ClientLedger(Protocol):
 
         ``submit_key`` makes it idempotent for its owner: the same key and content returns the same
         task, the same key with other content raises ``ConflictError``. Content is all arguments
-        except the message's id and time, ``push`` and ``by``. ``by`` names who does it: here and in
-        every request, the events of the call have it as ``by_name``. Without ``session_id`` the
-        task gets a new context, or that of ``retry_of``, which must be a terminal task of the same
-        owner. Neither ``session_id``, ``owner`` nor ``submit_key`` may begin with ``holdfast.``.
-        ``priority`` is from 0 to 9, higher first; tasks with the same ``key`` share the limits per
-        key of their agent.
+        except the message's id and time, ``push`` and ``by``. ``by`` names who makes the call, here
+        and in other methods: the events of the call have it as ``by_name``. Without ``session_id``
+        the task gets a new context, or that of ``retry_of``, which must be a terminal task of the
+        same owner. Neither ``session_id``, ``owner`` nor ``submit_key`` may begin with
+        ``holdfast.``. ``priority`` is from 0 to 9, higher first; tasks with the same ``key`` share
+        the limits per key of their agent.
 
         ::
 
@@ -214,15 +214,13 @@ class ClientLedger(Protocol):
         """Return a page of tasks, the latest change of state first.
 
         A task that changes between two pages moves to the front; all others are returned exactly
-        once.
-        ``updated_after`` includes that moment, ``updated_before`` does not. ``worker`` is the one
-        that holds the task. ``text`` is a part of the first message, ASCII letters in any case.
-        ``children=False`` leaves out the tasks that other tasks submitted.
-        ``order="oldest"`` turns the listing round; a cursor goes on in the order it came from.
-        ``first_message=True`` fills ``TaskRecord.first_message``. ``count=True`` counts all that
-        match. With
-        ``max_bytes`` the page ends before the task that does not fit; the first task is always
-        returned, truncated as by ``get`` if necessary.
+        once. ``updated_after`` includes that moment, ``updated_before`` does not. ``worker`` is the
+        name of the worker that holds the task. ``text`` is a part of the first message, ASCII
+        letters in any case. ``children=False`` leaves out the tasks that other tasks submitted.
+        ``order="oldest"`` reverses the order; pass it again with the cursor. ``first_message=True``
+        fills ``TaskRecord.first_message``. ``count=True`` returns the number of all matching tasks
+        as ``total``. With ``max_bytes`` the page ends before the task that does not fit; the first
+        task is always returned, truncated as by ``get`` if necessary.
 
         ::
 
@@ -238,10 +236,11 @@ class ClientLedger(Protocol):
         """Answer the question of a waiting task, which returns to the queue.
 
         If the question has options, the text must be one of them, or ``InvalidInputError`` names
-        them and the task waits on. If it has a schema, the data of the message, or its text read as
-        JSON, must fit; the error has the path of what does not. ``by`` says who answered; it is
-        stored with the step. Idempotent by the message's id: a retry has no effect, whatever the
-        task's state is by then. Raises ``IllegalTransitionError`` if the task waits for no answer.
+        them and the task keeps waiting. If it has a schema, the data of the message, or its text
+        read as JSON, must fit; the error has the path of what does not fit. ``by`` says who
+        answered; it is stored with the step. Idempotent by the message's id: a retry has no effect,
+        whatever the task's state is by then. Raises ``IllegalTransitionError`` if the task waits
+        for no answer.
 
         ::
 
@@ -261,8 +260,8 @@ class ClientLedger(Protocol):
     ) -> TaskRecord:
         """Cancel a task: at once if no worker holds it, else by a request to its worker.
 
-        A terminal task stays as it is. With ``children``, all tasks that it submitted, and all that
-        these did, are canceled with it, in one step.
+        A terminal task stays as it is. ``children=True`` also cancels its children, their children
+        and so on, in one step.
 
         ::
 
@@ -306,7 +305,7 @@ class ClientLedger(Protocol):
         """Submit the work of a terminal task again, as a new task of the same owner and context.
 
         It is a fresh start: it begins with a copy of the first message, under a new id, and takes
-        over no steps. ``resume_failed`` goes on from the last stored step.
+        over no steps. ``resume_failed`` continues from the last stored step.
 
         ::
 

@@ -1,4 +1,4 @@
-"""What clients do with tasks: submit, read, answer, stop and hold them."""
+"""The implementation of ``ClientLedger``: submit, read, answer, cancel, pause and retry tasks."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from holdfast.values.tasks.records import (
 
 
 class ClientCalls(LedgerCalls, ClientLedger):
-    """``ClientLedger`` on any engine."""
+    """Implements ``ClientLedger``: checks the arguments, then calls the engine's storage."""
 
     @renamed(context_id="session_id")
     async def submit(
@@ -227,7 +227,7 @@ class ClientCalls(LedgerCalls, ClientLedger):
 
 
 def _check_extent(messages_limit: object, artifacts: object, max_bytes: object) -> Extent:
-    """Check which parts of a task are read."""
+    """Check the arguments that limit what is read of a task."""
     return Extent(
         check_optional_count("messages_limit", messages_limit),
         bool(artifacts),

@@ -1,4 +1,4 @@
-"""Contexts: conversations that tasks share, and which of their messages are not copied yet."""
+"""Contexts: conversations that tasks share, and messages to copy into session logs."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ class TaskMessage:
 class TranscriptLedger(Protocol):
     """Which messages of tasks are not copied into the session logs of their contexts yet.
 
-    A task is marked when all of its messages are copied. A task that continues is unmarked, so that
-    later messages are copied too. Workers call this for all owners of a tenant.
+    A task is marked as copied when all of its messages are. The mark is removed when the task
+    continues, so that later messages are copied too. Workers call this for all owners of a tenant.
 
     Promises:
 
@@ -75,9 +75,9 @@ class TranscriptLedger(Protocol):
     async def resting_messages(
         self, *, agents: Collection[Agent], limit: int = 100
     ) -> list[TaskMessage]:
-        """Return all messages of up to ``limit`` tasks that are not marked and not working.
+        """Return all messages of up to ``limit`` idle tasks that are not marked as copied.
 
-        Queued tasks are left out: a worker will start them soon.
+        Idle tasks are neither queued nor running: they wait, are paused or have ended.
 
         ::
 
@@ -95,7 +95,7 @@ class TranscriptLedger(Protocol):
         owner: str | None = None,
         limit: int = CONTEXT_MESSAGES,
     ) -> list[TaskMessage]:
-        """Return those of a context's last messages whose tasks are not marked.
+        """Return those of a context's last messages whose tasks are not marked as copied.
 
         ::
 
@@ -161,8 +161,8 @@ class ContextLedger(Protocol):
     ) -> ContextPage:
         """Return contexts without messages, the newest first, then by id, descending.
 
-        With ``children=False`` the tasks that other tasks submitted are not counted, and the
-        contexts that only those have are left out.
+        With ``children=False`` the tasks that other tasks submitted are not counted, and contexts
+        that have only such tasks are left out.
 
         ::
 
@@ -181,8 +181,8 @@ class ContextLedger(Protocol):
     ) -> ContextRecord | None:
         """Return a context, or ``None``, with its last ``messages_limit`` messages (default: all).
 
-        With ``max_bytes`` only the newest that fit as JSON text, but always the newest one. If
-        messages are left out, the record is ``truncated``.
+        ``max_bytes`` limits the size of the messages as JSON text: the newest that fit are
+        returned, and always the newest one. If messages are left out, the record is ``truncated``.
 
         ::
 
@@ -204,7 +204,7 @@ class ContextLedger(Protocol):
 
 
 class ContextCalls(LedgerCalls, ContextLedger, TranscriptLedger):
-    """``ContextLedger`` and ``TranscriptLedger`` on any engine."""
+    """Implements ``ContextLedger`` and ``TranscriptLedger`` with the storage of an engine."""
 
     async def list_contexts(
         self,
@@ -259,7 +259,7 @@ class ContextCalls(LedgerCalls, ContextLedger, TranscriptLedger):
     async def resting_messages(
         self, *, agents: Collection[Agent], limit: int = 100
     ) -> list[TaskMessage]:
-        """Return all messages of up to ``limit`` tasks that are not marked and not working."""
+        """Return all messages of up to ``limit`` idle tasks that are not marked as copied."""
         names = {AgentId.parse(one) for one in agents}
         found = await self._storage.resting_messages(names, check_count("limit", limit))
         return [_load(said) for said in found]
@@ -273,7 +273,7 @@ class ContextCalls(LedgerCalls, ContextLedger, TranscriptLedger):
         owner: str | None = None,
         limit: int = CONTEXT_MESSAGES,
     ) -> list[TaskMessage]:
-        """Return those of a context's last messages whose tasks are not marked."""
+        """Return those of a context's last messages whose tasks are not marked as copied."""
         names, key = {AgentId.parse(one) for one in agents}, context_key(session_id, owner)
         found = await self._storage.context_messages(key, names, check_count("limit", limit))
         return [_load(said) for said in found]

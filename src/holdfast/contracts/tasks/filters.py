@@ -1,4 +1,4 @@
-"""Which tasks a listing returns or an operation is for."""
+"""The filters of task listings and of operations on many tasks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from holdfast.values.identity import Agent, AgentId
 from holdfast.values.lifecycle import TaskState, check_state
 
 TaskOrder: TypeAlias = Literal["newest", "oldest"]
-"""By the last change of state."""
+"""The order of a listing, by the last change of state."""
 
 MAX_TEXT_CHARACTERS = 1000
 

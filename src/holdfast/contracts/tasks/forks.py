@@ -1,4 +1,4 @@
-"""Tasks that go on from what another task stored: resume a failed one, or fork any."""
+"""Tasks that continue from what another task stored: resume a failed one, or fork any."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class ForkLedger(Protocol):
         submit_key: str | None = None,
         by: str | None = None,
     ) -> TaskRecord:
-        """Submit a task that goes on from the last stored step of a failed one.
+        """Submit a task that continues from the last stored step of a failed one.
 
         Steps, answers and messages that are stored are not repeated. Results that were stored as
         blobs are there for as long as blobs live: resume before they expire.
@@ -82,10 +82,11 @@ class ForkLedger(Protocol):
         submit_key: str | None = None,
         by: str | None = None,
     ) -> TaskRecord:
-        """Submit a task with what another one, in any state, had stored after an event.
+        """Submit a task that continues from another one, as that was after event ``at_seq``.
 
-        ``message`` replaces the first message. A step whose arguments then differ is refused by the
-        handler's journal: fork before it.
+        The other task may be in any state. ``message`` replaces the first message. If that changes
+        the arguments of a stored step, the step raises an error in the handler: fork before that
+        step.
 
         ::
 
@@ -95,7 +96,7 @@ class ForkLedger(Protocol):
 
     @abstractmethod
     async def held_elsewhere(self, task_id: str, refs: Sequence[str]) -> set[str]:
-        """Return those of a task's blobs that a task which has not ended also has. For workers.
+        """Return which of the task's blobs another task, not ended yet, also uses. For workers.
 
         ::
 
@@ -105,7 +106,7 @@ class ForkLedger(Protocol):
 
 
 class ForkCalls(LedgerCalls, ForkLedger):
-    """``ForkLedger`` on any engine."""
+    """Implements ``ForkLedger``: checks the arguments, then calls the engine's storage."""
 
     async def resume_failed(
         self,
@@ -115,7 +116,7 @@ class ForkCalls(LedgerCalls, ForkLedger):
         submit_key: str | None = None,
         by: str | None = None,
     ) -> TaskRecord:
-        """Submit a task that goes on from the last stored step of a failed one."""
+        """Submit a task that continues from the last stored step of a failed one."""
         try:
             return await self._fork(task_id, owner, submit_key, by, at_seq=None, message=None)
         except IllegalTransitionError as error:
@@ -131,14 +132,14 @@ class ForkCalls(LedgerCalls, ForkLedger):
         submit_key: str | None = None,
         by: str | None = None,
     ) -> TaskRecord:
-        """Submit a task with what another one had stored after an event."""
+        """Submit a task that continues from another one, as that was after event ``at_seq``."""
         if check_count("at_seq", at_seq) < 2:
             raise before_the_message()
         said = None if message is None else StoredMessage.of(message)
         return await self._fork(task_id, owner, submit_key, by, at_seq=at_seq, message=said)
 
     async def held_elsewhere(self, task_id: str, refs: Sequence[str]) -> set[str]:
-        """Return those of a task's blobs that a task which has not ended also has."""
+        """Return which of the task's blobs another task, not ended yet, also uses."""
         named = check_id("task_id", task_id)
         return set(await self._storage.held_elsewhere(named, check_ids("refs", refs)))
 
@@ -164,7 +165,7 @@ class ForkCalls(LedgerCalls, ForkLedger):
 
 
 def has_not_failed(task_id: str, state: str) -> IllegalTransitionError:
-    """Return the error of a task to resume that has not failed.
+    """Return the error for resuming a task that has not failed.
 
     >>> str(has_not_failed("t1", "working"))
     "task 't1' has not failed, it is working: fork it, or retry it when it has ended"

@@ -34,7 +34,8 @@ class InboxLedger(Protocol):
     A message is received by storing it as the result of a step, in the same transaction and under
     the fence of the lease. So each is received once, and a handler that runs again gets the same
     message again. A task that waits for a message (``transition`` to ``submitted`` with ``topic``)
-    is in the queue and is not due before its ``run_after``; a message of the topic makes it due.
+    stays in the queue, and workers cannot claim it before its ``run_after``, unless a message of
+    the topic arrives.
 
     Promises:
 
@@ -86,9 +87,9 @@ class InboxLedger(Protocol):
     ) -> StepRecord | None:
         """Take the oldest message of a topic and store it as the step ``key``. Returns the step.
 
-        Its result is ``{"id": ..., "message": ...}``. A step that is stored is returned as it is.
-        Without a message it returns ``None``; with ``last`` it stores that there was none, and both
-        values are ``None``. ::
+        Its result is ``{"id": ..., "message": ...}``. If the step is stored already, it is
+        returned. Without a message the method returns ``None``; with ``last=True`` it stores and
+        returns a step with ``None`` for both values. ::
 
             step = await ledger.receive(lease, StepKey("approval", kind="receive"))
         """
@@ -96,7 +97,7 @@ class InboxLedger(Protocol):
 
 
 class InboxCalls(LedgerCalls, InboxLedger):
-    """``InboxLedger`` on any engine."""
+    """Implements ``InboxLedger``: checks the arguments, then calls the engine's storage."""
 
     async def send(
         self,

@@ -149,12 +149,12 @@ class LeaseLedger(Protocol):
 
         Within a priority, those that have waited longest come first. ``serial_contexts`` takes at
         most one task of a context and none of a context that has a task at work. Tasks include
-        their last ``messages_limit`` messages (default: all). ``limits`` bounds what is at work and
-        what begins, together with all workers that pass them.
+        their last ``messages_limit`` messages (default: all). ``limits`` restricts how many tasks
+        run at once and how many start in a period, across all workers that pass them.
 
-        ``versions`` has the versions of handlers that the worker has, by agent, and ``app_version``
-        is that of its app, stored with the claim. A task without a version gets the first one of
-        its agent; a task that has one is claimed only by a worker that names it.
+        ``versions`` lists the handler versions that the worker has, by agent. ``app_version`` is
+        the version of its app, which is stored with the claim. A task without a version gets the
+        first one of its agent; a task that has one is claimed only by a worker that lists it.
 
         ::
 
@@ -165,7 +165,7 @@ class LeaseLedger(Protocol):
 
     @abstractmethod
     async def heartbeat(self, lease: Lease, *, lease_seconds: float = LEASE_SECONDS) -> Lease:
-        """Extend a lease to ``lease_seconds`` from now. Returns it with the clients' requests.
+        """Extend a lease to ``lease_seconds`` from now. Returns it with the requests of clients.
 
         ::
 
@@ -194,14 +194,14 @@ class LeaseLedger(Protocol):
     ) -> TaskRecord:
         """End or suspend the work. The returned record has the state that the task reached.
 
-        To ``completed``, ``result`` is any JSON; the record has it from then on. To ``submitted``
-        it is a failed attempt that is tried again after ``run_after``, or with ``progress=True`` a
-        sleep; with ``children`` it waits until these tasks that it submitted have ended, with
-        ``topic`` until a message of that topic is there, or until ``run_after``. To
-        ``input-required`` or ``auth-required``, ``message`` is the question, and ``ask`` the step
-        that the answer will be stored as; with ``options`` its text must be one of these,
-        and with ``schema``, a JSON Schema, its data or its text read as JSON must fit.
-        ``message`` is added to the task's messages, the same way as ``append_message`` does.
+        With ``completed``, ``result`` is any JSON, which the record has from then on. ``submitted``
+        is a failed attempt that is retried after ``run_after``; with ``progress=True`` it is a
+        sleep, with ``children`` the task waits until these children have ended, with ``topic``
+        until a message of that topic arrives or until ``run_after``. With ``input-required`` or
+        ``auth-required``, ``message`` is the question, and ``ask`` the step that the answer will be
+        stored as. ``options`` are the texts that an answer may have; ``schema`` is a JSON Schema
+        for the answer's data, or for its text parsed as JSON. ``message`` is added to the task's
+        messages, as by ``append_message``.
 
         ::
 
@@ -247,7 +247,7 @@ class LeaseLedger(Protocol):
 
 
 class LeaseCalls(LedgerCalls, LeaseLedger):
-    """``LeaseLedger`` on any engine."""
+    """Implements ``LeaseLedger``: checks the arguments, then calls the engine's storage."""
 
     @renamed(history_length="messages_limit")
     async def claim(
@@ -281,7 +281,7 @@ class LeaseCalls(LedgerCalls, LeaseLedger):
         ]
 
     async def heartbeat(self, lease: Lease, *, lease_seconds: float = LEASE_SECONDS) -> Lease:
-        """Extend a lease to ``lease_seconds`` from now. Returns it with the clients' requests."""
+        """Extend a lease to ``lease_seconds`` from now. Returns it with the requests of clients."""
         seconds = check_seconds("lease_seconds", lease_seconds)
         return await self._storage.heartbeat(check_lease(lease), seconds)
 

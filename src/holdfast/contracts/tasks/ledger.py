@@ -48,11 +48,11 @@ class TaskLedger(
     transition, release, recover. ``ProgressLedger``: messages, steps, artifacts. ``AuditLedger``:
     events, follow, history, replay, feedback. ``ContextLedger``: conversations. ``PushLedger``:
     push configs and the outbox. ``TranscriptLedger``: messages to copy into session logs.
-    ``CleanupLedger``: what must not outlive a task. ``AdoptedLedger``: tasks that somebody else
+    ``CleanupLedger``: what must not outlive a task. ``AdoptedLedger``: tasks that another system
     runs, and delete. ``QueueLedger``: many tasks in one call, priorities and limits.
-    ``OperationLedger``: counts, workers, and requests to many tasks. ``ForkLedger``: tasks that go
-    on from what another one stored. ``ResultLedger``: wait for the end of a task. ``ChildLedger``:
-    tasks that tasks submit. ``InboxLedger``: messages to running tasks.
+    ``OperationLedger``: counts, workers, and requests to many tasks. ``ForkLedger``: tasks that
+    continue from what another one stored. ``ResultLedger``: wait for the end of a task.
+    ``ChildLedger``: tasks that tasks submit. ``InboxLedger``: messages to running tasks.
     ``ChangeLedger``: the feed of changes.
 
     Every method is one atomic step: it happens as a whole or, with an error, not at all.
@@ -84,7 +84,7 @@ class Ledger(
     ChangeCalls,
     TaskLedger,
 ):
-    """``TaskLedger`` on any engine.
+    """Implements ``TaskLedger``: checks the arguments, then calls the engine's storage.
 
     ::
 

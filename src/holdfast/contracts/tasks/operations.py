@@ -1,4 +1,4 @@
-"""What operators do with many tasks: count them, see who holds them, cancel, pause, retry."""
+"""What operators do with many tasks: count, cancel, pause and retry them, and list workers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_COUNTED = 10_000_000
 """The highest limit of ``counts``."""
 MANY = 1000
 MAX_MANY = 10_000
-"""How many tasks one operation is for at most."""
+"""The most tasks that one operation may change."""
 
 
 @runtime_checkable
@@ -70,7 +70,7 @@ class OperationLedger(Protocol):
 
     @abstractmethod
     async def versions(self, *, owner: Owner = None, limit: int = 100) -> dict[str, int]:
-        """Return the ids and versions of the tasks whose state changed last, and nothing else.
+        """Return only the versions, by id, of the tasks whose state changed last.
 
         ::
 
@@ -137,10 +137,10 @@ class OperationLedger(Protocol):
         dry_run: bool = False,
         **where: Unpack[TaskWhere],
     ) -> ManyTasks:
-        """Submit the tasks that match and have ended again, each once, up to ``limit``.
+        """Retry the tasks that match and have ended, each once, up to ``limit``.
 
-        Each new task begins anew, as by ``retry``. A task that this call has retried before is left
-        out, so the call may be repeated.
+        Each new task starts from the beginning, as by ``retry``. A task that this call has retried
+        before is left out, so the call may be repeated.
 
         ::
 
@@ -150,7 +150,7 @@ class OperationLedger(Protocol):
 
 
 class OperationCalls(LedgerCalls, OperationLedger):
-    """``OperationLedger`` on any engine."""
+    """Implements ``OperationLedger``: checks the arguments, then calls the engine's storage."""
 
     async def counts(
         self,
@@ -169,7 +169,7 @@ class OperationCalls(LedgerCalls, OperationLedger):
         return await self._storage.counts(by, wanted, limit)
 
     async def versions(self, *, owner: Owner = None, limit: int = 100) -> dict[str, int]:
-        """Return the ids and versions of the tasks whose state changed last."""
+        """Return the versions, by id, of the tasks whose state changed last."""
         return await self._storage.versions(check_owner(owner), check_count("limit", limit))
 
     async def workers(self, *, owner: Owner = None) -> list[WorkerRecord]:
@@ -215,7 +215,7 @@ class OperationCalls(LedgerCalls, OperationLedger):
         dry_run: bool = False,
         **where: Unpack[TaskWhere],
     ) -> ManyTasks:
-        """Submit the tasks that match again."""
+        """Retry the tasks that match."""
         return await self._many("retry", owner, where, limit=limit, dry_run=dry_run, by=by)
 
     async def _many(

@@ -27,13 +27,13 @@ class ProgressLedger(Protocol):
     ``LeaseLedger``). Each write adds one thing; nothing is ever rewritten.
 
     A step is stored once under its key (kind, name, occurrence); the first stored wins. Storing one
-    is progress: it resets the task's ``attempts`` to 0. A step of the kind ``try`` is none: it
-    stores a failed try of another step.
+    is progress: it resets the task's ``attempts`` to 0. A step of the kind ``try``, which stores a
+    failed try of another step, is no progress.
 
     Artifact chunks belong to their attempt: the first chunk that a later attempt writes to an
-    artifact replaces what it held, so that a resumed stream is never partial and full. This does
-    not lose a chunk that was written in a step: when the resumed handler passes the stored step,
-    ``restore_artifacts`` writes the step's chunks again at that point.
+    artifact replaces what it held, so that an artifact never mixes the chunks of two attempts. This
+    does not lose a chunk that was written in a step: when the resumed handler skips the stored
+    step, ``restore_artifacts`` writes the step's chunks again at that point.
 
     Promises:
 
@@ -106,7 +106,8 @@ class ProgressLedger(Protocol):
         """Store the result of a step, and return the one that is stored: the first wins.
 
         ``digest`` is that of the step's arguments. Raises ``ConflictError`` if the stored step has
-        another. ``seconds`` is how long it took; its ``started_at`` is so long before now.
+        another digest. ``seconds`` is how long the step took: its ``started_at`` is that long
+        before now.
 
         ::
 
@@ -143,7 +144,7 @@ class ProgressLedger(Protocol):
         """Write a chunk of an artifact. Returns it as it appears in a stream.
 
         Without ``append`` it replaces what the artifact held. ``step`` names the step in which it
-        is written. Appending after the last chunk is a ``ConflictError``.
+        is written. Appending after the last chunk raises ``ConflictError``.
 
         ::
 
@@ -191,7 +192,7 @@ class ProgressLedger(Protocol):
 
 
 class ProgressCalls(LedgerCalls, ProgressLedger):
-    """``ProgressLedger`` on any engine."""
+    """Implements ``ProgressLedger``: checks the arguments, then calls the engine's storage."""
 
     async def append_message(
         self, lease: Lease, message: ChatMessage, *, step: StepKey | None = None
@@ -281,7 +282,7 @@ def check_chunk(
     last_chunk: object,
     step: StepKey | None = None,
 ) -> StoredChunk:
-    """Check a chunk of an artifact and encode it; ``path`` comes before the fields of an error.
+    """Check a chunk of an artifact and encode it; ``path`` is the prefix of fields in errors.
 
     >>> check_chunk("", "a1", [], name="", metadata=None, append=False, last_chunk=False).parts
     '[]'

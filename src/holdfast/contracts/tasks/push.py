@@ -138,8 +138,8 @@ class PushLedger(Protocol):
         """Claim entries that are due, the oldest first, for ``lease_seconds``.
 
         Of one push config at most one entry is claimed at a time, so that events arrive in order.
-        With ``per_owner`` owners take turns, and none has more than that many entries, including
-        those that ``busy`` counts for it.
+        ``per_owner`` limits how many entries of one owner are in delivery, including the number
+        that ``busy`` has for the owner; owners take turns.
 
         ::
 
@@ -185,7 +185,7 @@ class PushLedger(Protocol):
 
 
 class PushCalls(LedgerCalls, PushLedger):
-    """``PushLedger`` on any engine."""
+    """Implements ``PushLedger``: checks the arguments, then calls the engine's storage."""
 
     async def upsert_push_config(
         self,
@@ -261,7 +261,7 @@ class PushCalls(LedgerCalls, PushLedger):
 
 
 def _entry_key(entry: OutboxEntry) -> EntryKey | None:
-    """Return the key of an entry; ``None`` if its id is not one that a ledger gave."""
+    """Return the key of an entry; ``None`` if its id does not belong to its task and config."""
     event = check_entry(entry).event
     key = EntryKey(event.task_id, entry.config.id, event.seq)
     return key if key.id == entry.id else None
@@ -277,7 +277,7 @@ def delivery_delay(attempts: int) -> timedelta:
 
 
 def too_many_configs(most: int) -> InvalidInputError:
-    """Return the error of one push config too many.
+    """Return the error for more than ``most`` push configs of a task.
 
     >>> str(too_many_configs(20))
     'push: the task has 20 push configs, which is the limit: delete one first'
@@ -288,7 +288,7 @@ def too_many_configs(most: int) -> InvalidInputError:
 
 
 def check_busy(busy: object) -> dict[str, int]:
-    """Check how many deliveries each owner has in progress; ``None`` is no owner.
+    """Check how many deliveries each owner has in progress; for ``None`` return ``{}``.
 
     >>> check_busy(None), check_busy({"ana": 2})
     ({}, {'ana': 2})

@@ -1,4 +1,4 @@
-"""Questions whose answers are checked before the task goes on."""
+"""Questions whose answers are checked before the task continues."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_OPTIONS = 100
 
 
 def check_form(options: object, schema: object) -> str | None:
-    """Check the options or the schema of a question and return its form; ``None`` without both.
+    """Check the options or the schema of a question. Returns them as JSON text, or ``None``.
 
     >>> check_form(["yes", "no"], None)
     '{"options":["yes","no"]}'

@@ -34,9 +34,9 @@ class QueueLedger(Protocol):
 
     A task has a priority from 0 to 9. ``submit(priority=5)`` puts it before all tasks of a lower
     one; tasks of the same priority run in the order they became due. ``claim(limits=…)`` keeps
-    limits across all workers of a tenant that pass them: how many tasks are at work at once, and
-    how many begin in a time. A task at work holds its place until its work ends or its lease is
-    taken back, however its worker ends.
+    limits across all workers of a tenant that pass them: how many tasks run at once, and how many
+    start in a period. A running task counts until its work ends or its lease is taken back, even if
+    its worker dies.
 
     Promises:
 
@@ -81,7 +81,7 @@ class QueueLedger(Protocol):
         """Queue up to 1,000 tasks in one step, all or none. Returns them in the same order.
 
         Each is submitted as by ``submit``: a submit key that was used for the same content returns
-        the task that is there, also if it is in the list twice. Their messages and metadata may
+        the existing task, also if the key is in the list twice. Their messages and metadata may
         have 16 MiB together. An error names the index of the task, as in ``tasks[3].agent``.
 
         ::
@@ -93,7 +93,7 @@ class QueueLedger(Protocol):
 
 
 class QueueCalls(LedgerCalls, QueueLedger):
-    """``QueueLedger`` on any engine."""
+    """Implements ``QueueLedger``: checks the arguments, then calls the engine's storage."""
 
     async def submit_many(
         self, tasks: Sequence[NewTask], *, owner: str | None = None
@@ -151,7 +151,7 @@ def check_draft(
     priority: int = 0,
     key: str | None = None,
 ) -> Draft:
-    """Check what a task is submitted with.
+    """Check the arguments of a task to submit.
 
     >>> check_draft("writer", ChatMessage.user("hello"), priority=3).priority
     3

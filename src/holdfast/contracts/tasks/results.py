@@ -24,8 +24,7 @@ from holdfast.values.tasks.records import MAX_ATTEMPTS, TaskRecord
 class ResultLedger(Protocol):
     """Waiting for tasks, without polling: the engine notifies whoever waits.
 
-    A notification is a hint. Where none arrives, as through a transaction pooler, the engine looks
-    now and then.
+    A notification is a hint. Where none arrives, as behind a transaction pooler, the engine polls.
 
     Promises:
 
@@ -45,8 +44,8 @@ class ResultLedger(Protocol):
     ) -> TaskRecord:
         """Return a task, without messages and artifacts, when it has ended.
 
-        Raises ``TimeoutError`` if it has not after ``timeout_seconds``; the task goes on. Without
-        ``timeout_seconds`` it waits as long as the task takes. ::
+        Raises ``TimeoutError`` if it has not ended after ``timeout_seconds``; the task continues.
+        Without ``timeout_seconds`` it waits as long as the task takes. ::
 
             done = await ledger.wait(task.id, timeout_seconds=60)
             print(done.state, done.result)
@@ -77,7 +76,7 @@ class ResultLedger(Protocol):
 
 
 class ResultCalls(LedgerCalls, ClientLedger, ResultLedger):
-    """``ResultLedger`` on any engine."""
+    """Implements ``ResultLedger``: checks the arguments, then calls the engine's storage."""
 
     async def wait(
         self, task_id: str, *, timeout_seconds: float | None = None, owner: Owner = None

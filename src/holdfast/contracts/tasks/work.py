@@ -23,7 +23,7 @@ class WorkSignal(Protocol):
 
     @abstractmethod
     async def tenants(self, kind: WorkKind = "due", *, limit: int = 100) -> list[str]:
-        """Return the tenants that have work of a kind, in order.
+        """Return the tenants that have work of this kind, in order.
 
         ::
 
@@ -34,10 +34,10 @@ class WorkSignal(Protocol):
 
     @abstractmethod
     async def survey(self, *, limit: int = 100, tenants: Sequence[str] | None = None) -> WorkSurvey:
-        """Return all that a worker looks for, in one request.
+        """Return which tenants have work, for all kinds but deliveries, in one request.
 
-        For each kind but deliveries, up to ``limit`` tenants that have such work, in order; with
-        ``tenants`` only of those.
+        Up to ``limit`` tenants for each kind, in order. If ``tenants`` is given, only those are
+        looked at.
 
         ::
 
@@ -50,7 +50,7 @@ class WorkSignal(Protocol):
     @property
     @abstractmethod
     def notified(self) -> bool:
-        """Whether notices arrive; without them a worker polls more often.
+        """Whether ``notices`` reports new work of other processes. If not, workers poll more often.
 
         ::
 
@@ -75,7 +75,7 @@ class WorkSignal(Protocol):
     ) -> ScheduledWork:
         """Return tenants that have due schedules, and the seconds until the next one is due.
 
-        ``tenants`` limits both to some tenants. ::
+        If ``tenants`` is given, only those tenants are looked at. ::
 
             for tenant in (await state.ops.work.scheduled()).tenants:
                 await state.for_tenant(tenant).schedules.run_due()
@@ -108,7 +108,7 @@ class WorkSignal(Protocol):
 
 
 class Work(WorkSignal):
-    """``WorkSignal`` on any engine.
+    """Implements ``WorkSignal``: checks the arguments, then calls the engine's storage.
 
     ::
 
@@ -119,13 +119,13 @@ class Work(WorkSignal):
         self._storage = storage
 
     async def tenants(self, kind: WorkKind = "due", *, limit: int = 100) -> list[str]:
-        """Return the tenants that have work of a kind, in order."""
+        """Return the tenants that have work of this kind, in order."""
         if kind not in _KINDS:
             raise InvalidInputError("kind", f"must be one of {', '.join(_KINDS)}")
         return await self._storage.tenants(kind, check_count("limit", limit))
 
     async def survey(self, *, limit: int = 100, tenants: Sequence[str] | None = None) -> WorkSurvey:
-        """Return all that a worker looks for, in one request."""
+        """Return which tenants have work, for all kinds but deliveries, in one request."""
         most, named = check_count("limit", limit), None
         if tenants is not None:
             named = [check_id("tenants", one) for one in check_list("tenants", tenants)]
@@ -133,7 +133,7 @@ class Work(WorkSignal):
 
     @property
     def notified(self) -> bool:
-        """Whether notices arrive."""
+        """Whether ``notices`` reports new work of other processes."""
         return self._storage.notified
 
     def notices(self) -> AsyncGenerator[None, None]:

@@ -23,7 +23,7 @@ class TaskChange:
 
     task_id: str
     seq: int
-    """Its place in the timeline of the task: of two changes of a task the higher is the later."""
+    """Its number in the task's timeline: of two changes of a task, the higher is the later."""
 
     from_state: TaskState | None
     to_state: TaskState
@@ -38,7 +38,7 @@ class TaskChange:
 
 @dataclass(frozen=True, slots=True)
 class TaskChanges:
-    """A page of the feed.
+    """A page of the feed of changes.
 
     >>> TaskChanges([], "abc").cursor
     'abc'
@@ -49,4 +49,4 @@ class TaskChanges:
     """Where the next page begins."""
 
     more: bool = False
-    """Whether the next page may have changes already; it may be, too, if this one has none."""
+    """Whether the next page may have changes already. It can be true even if this page is empty."""

@@ -1,4 +1,4 @@
-"""A mark of what must not outlive a task."""
+"""Cleanup marks: what to delete after a task has ended."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CleanupKind: TypeAlias = Literal["run", "blob", "file", "artifact"]
 
 @dataclass(frozen=True, slots=True)
 class CleanupMark:
-    """One thing to release or to clear when its task has ended.
+    """A blob to release or a transcript to clear when its task has ended.
 
     >>> CleanupMark("t1", "blob", "b1").ref
     'b1'

@@ -64,7 +64,7 @@ class Transition:
     at: datetime
     by: Actor
     worker: str = ""
-    """The worker that took or held the lease; empty if none was involved."""
+    """The worker that got or had the lease; empty if no worker was involved."""
 
     fence: int = 0
     attempt: int = 0
@@ -78,7 +78,7 @@ class Transition:
     """The id of the message that explains this change, such as the question that was asked."""
 
     app_version: str = ""
-    """Of a claim: the version of the app that made it."""
+    """If this is a claim: the version of the worker's app."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class TaskRequest:
 class StepRecord:
     """The stored result of a step, so that it never runs again.
 
-    ``digest`` is that of its arguments; ``fence`` is that of the claim that ran it.
+    ``digest`` is the digest of its arguments; ``fence`` is the fence of the claim that ran it.
 
     >>> from datetime import UTC
     >>> StepRecord("t1", StepKey("fetch"), {"pages": 3}, datetime.now(UTC)).result
@@ -111,10 +111,10 @@ class StepRecord:
     digest: str = ""
     fence: int = 0
     chunks: int = 0
-    """How many artifact chunks were written in it."""
+    """How many artifact chunks the step wrote."""
 
     started_at: datetime | None = None
-    """When its function was called, by the ledger's clock; ``None`` if that was not reported."""
+    """When the step began, by the ledger's clock; ``None`` if that was not reported."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Limits on the tasks that workers run: how many at once, and how many in a time."""
+"""Limits on the tasks that workers run: how many at once, and how many start in a period."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _RATE = re.compile(r"([0-9]{1,9})/([0-9]{0,6})([a-z]+)")
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A limit that all workers of a tenant keep together.
+    """A limit on the running tasks of a tenant, shared by all workers that claim with it.
 
-    It holds for the tasks of ``agent``, or of the whole tenant without one. With ``per_key`` it
-    holds for each key that tasks of the agent were submitted with; tasks without a key are not
-    limited by it. ``concurrency`` is how many are at work at once. ``rate`` is how many begin in
-    any such time, as ``"10/min"``: a number, and a time in ``s``, ``min``, ``h`` or ``d``, as in
-    ``"100/30s"``.
+    It applies to the tasks of ``agent``, or of the whole tenant without one. With ``per_key`` it
+    applies separately to each key that tasks of the agent were submitted with; tasks without a key
+    are not limited by it. ``concurrency`` is how many run at once. ``rate`` is how many start in
+    any period of that length: a number, and a period in ``s``, ``min``, ``h`` or ``d``, as in
+    ``"10/min"`` or ``"100/30s"``.
 
     >>> Limit("writer", concurrency=5, rate="10/min").period_seconds
     60
@@ -63,11 +63,11 @@ class Limit:
 
     @property
     def period_seconds(self) -> int | None:
-        """The time of the rate; ``None`` without one."""
+        """The period of the rate in seconds; ``None`` without a rate."""
         return None if self.rate is None else parse_rate(self.rate)[1]
 
     def to_json(self) -> dict[str, Any]:
-        """Return it for an engine that stores JSON."""
+        """Return the limit as a JSON object, for engines."""
         return {
             "agent": None if self.agent is None else str(self.agent),
             "keyed": self.per_key,
@@ -78,7 +78,7 @@ class Limit:
 
 
 def parse_rate(rate: object, *, field: str = "rate") -> tuple[int, int]:
-    """Return the number and the seconds of a rate.
+    """Return the number of tasks and the seconds of a rate such as ``"10/min"``.
 
     >>> parse_rate("10/min"), parse_rate("100/30s")
     ((10, 60), (100, 30))

@@ -40,7 +40,7 @@ class WorkerRecord:
     """When it last extended the lease of one of them."""
 
     lease_expires_at: datetime
-    """When the first of their leases expires: then recovery may take the task back."""
+    """When the first lease of its tasks expires: from then on recovery may take the task back."""
 
     version: str = ""
     """The version of its app."""
@@ -55,10 +55,10 @@ class ManyTasks:
     """
 
     task_ids: list[str]
-    """The tasks it was for, in order of their ids; of a retry, the old ones."""
+    """The tasks that the operation applies to, in order of their ids; for a retry, the old ones."""
 
     new_task_ids: tuple[str, ...] = ()
-    """The tasks that a retry made."""
+    """The new tasks of a retry."""
 
     more: bool = False
     """Whether more tasks matched than the limit allows: call it again."""
@@ -67,5 +67,5 @@ class ManyTasks:
 
     @property
     def matched(self) -> int:
-        """How many tasks it was for."""
+        """How many tasks are in ``task_ids``."""
         return len(self.task_ids)

@@ -1,4 +1,4 @@
-"""Push configs, and what waits in the outbox."""
+"""Push configs, and the outbox entries that wait for delivery."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class PushConfig:
 
 @dataclass(frozen=True, slots=True)
 class OutboxEntry:
-    """One event on its way to one push config.
+    """One event that is to be delivered to the URL of one push config.
 
     >>> from holdfast.values.lifecycle import Actor
     >>> from holdfast.values.tasks.events import TaskRequest

@@ -59,7 +59,7 @@ class TaskRecord:
     state: TaskState
     created_at: datetime
     updated_at: datetime
-    """When its state last changed; appending to it does not count."""
+    """When its state last changed; new messages and artifacts do not count."""
 
     owner: str = ""
     note: str = ""
@@ -73,10 +73,10 @@ class TaskRecord:
     metadata: dict[str, Any] = field(default_factory=dict)
     version: int = 0
     fence: int = 0
-    """How often it was claimed. It distinguishes the holder of the lease from all former ones."""
+    """How often it was claimed. A write with a lower fence, from an earlier lease, is refused."""
 
     attempts: int = 0
-    """Claims since the last progress."""
+    """How often it was claimed since the last progress."""
 
     max_attempts: int = MAX_ATTEMPTS
     worker: str = ""
@@ -112,11 +112,11 @@ class TaskRecord:
     """What it began with, if a listing was asked for it."""
 
     traceparent: str = ""
-    """The span that submitted it, as W3C Trace Context has it; empty if it was not traced."""
+    """The span that submitted it, as a W3C ``traceparent``; empty if it was not traced."""
 
     @property
     def adopted(self) -> bool:
-        """Whether somebody else runs it: no worker claims it, so ``max_attempts`` is 0.
+        """Whether another system runs it: no worker claims it, and ``max_attempts`` is 0.
 
         >>> now = datetime(2030, 1, 1)
         >>> TaskRecord("t1", "c1", AgentId("", "writer"), TaskState.WORKING, now, now).adopted
@@ -145,8 +145,9 @@ class TaskRecord:
 class Lease:
     """The right to work on a task: every write of a worker needs it.
 
-    The fence decides. The lease ends when the task leaves ``working``, for example by recovery. It
-    does not end at ``expires_at`` alone: from then on recovery may take the task back.
+    The fence decides whether a write is accepted. The lease ends when the task leaves ``working``,
+    for example by recovery. It does not end at ``expires_at`` alone: from then on recovery may take
+    the task back.
 
     >>> lease = Lease("t1", fence=2, worker="w1", expires_at=datetime(2030, 1, 1))
     >>> lease.cancel_requested
@@ -252,7 +253,7 @@ def content_digest(value: Any, *, field: str = "value") -> str:
 
 
 def stored_digest(text: str) -> str:
-    """Return the ``content_digest`` of JSON that the codec wrote: it need not be checked again.
+    """Return the ``content_digest`` of stored JSON text, without checking it again.
 
     >>> stored_digest('{"b":2,"a":1}') == content_digest({"a": 1, "b": 2})
     True

@@ -1,4 +1,4 @@
-"""What is reported of a task that somebody else runs."""
+"""Reports about adopted tasks, which another system runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from holdfast.values.tasks.events import ArtifactChunk
 
 @dataclass(frozen=True, slots=True)
 class StatusReport:
-    """A new status of a task that was adopted.
+    """A new status of an adopted task.
 
     >>> StatusReport(TaskState.COMPLETED).message is None
     True
@@ -25,7 +25,7 @@ class StatusReport:
 
     note: str = ""
     at: datetime | None = None
-    """When it changed, which listings sort by; by default the engine's current time."""
+    """When the status changed; listings sort by it. The default is the engine's current time."""
 
     metadata: dict[str, Any] | None = None
     """Replaces the metadata of the task; by default it stays as it is."""

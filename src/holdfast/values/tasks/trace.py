@@ -28,7 +28,7 @@ def check_traceparent(text: object) -> str:
 
 
 def encode_untraced(metadata: object, *, field: str = "metadata") -> str:
-    """Check metadata of a caller, and return it as JSON text; the reserved key is refused.
+    """Check a caller's metadata and return it as JSON text; the key of the span is refused.
 
     >>> encode_untraced({"channel": "mail"})
     '{"channel":"mail"}'
