@@ -27,7 +27,7 @@ AT_ONCE = 4
 """How many records are deleted at the same time."""
 
 PASSES = 5
-"""How often all stores are looked at: others may write while an erasure runs."""
+"""How often all stores are searched: other processes may write while an erasure runs."""
 
 
 class Eraser:
@@ -69,8 +69,8 @@ class Eraser:
     async def erase(self, scope: ErasureScope, progress: Progress | None = None) -> ErasureReport:
         """Delete all records of the scope, and return the report with the receipt.
 
-        If the process dies, the next call for the same scope goes on. Raises ``ConflictError`` if
-        others go on writing; the erasure stays open then.
+        If the process dies, the next call for the same scope continues. Raises ``ConflictError`` if
+        other processes keep writing; the erasure is then unfinished.
         """
         scopes = await self._scopes(scope)
         draft = ErasureDraft(new_id(), scope, await self._count(scopes))
@@ -102,7 +102,7 @@ class Eraser:
         )
 
     async def _scopes(self, scope: ErasureScope) -> list[ErasureScope]:
-        """Return a scope with the forks of its session, which repeat what the session has."""
+        """Return the scope, and one for each fork of its session: a fork has copies of its data."""
         forks = await self._storage.forks(scope.id) if scope.kind == "session" else ()
         return [*(ErasureScope("session", one) for one in forks), scope]
 

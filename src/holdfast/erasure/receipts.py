@@ -1,4 +1,4 @@
-"""Receipts of erasures: signed, and chained, so that none can be changed or left out unseen.
+"""Receipts of erasures: signed and chained, so that a changed or missing one is detected.
 
 A receipt does not name whose data were erased. With a key it has a keyed digest of the scope:
 whoever has the key can check it against a name.
@@ -33,7 +33,7 @@ class ReceiptFacts:
     finished_at: datetime
     counts: Counts
     outlives: Sequence[str] = ()
-    """What the deletion of rows leaves behind, and until when."""
+    """Where deleted data may survive, and until when."""
     data_keys: Sequence[int] = ()
     """The numbers of the data keys that were destroyed."""
 
@@ -69,7 +69,7 @@ class ReceiptKey:
         return self._private.sign(body).hex()
 
     def digest(self, *parts: str) -> str:
-        """Return a digest of names that nobody can guess without the key.
+        """Return a keyed digest of these names, which cannot be guessed without the key.
 
         >>> ReceiptKey("11" * 32).digest("subject", "ana") != ReceiptKey("22" * 32).digest(
         ...     "subject", "ana"
@@ -79,7 +79,7 @@ class ReceiptKey:
         return hmac.digest(self._digests, encode_json(list(parts)).encode(), "sha256").hex()
 
     def scope_digest(self, tenant: str, scope: ErasureScope) -> str:
-        """Return the digest that the receipt of a scope has."""
+        """Return the digest that a receipt has in place of the scope."""
         return self.digest(tenant, scope.kind, scope.id)
 
 

@@ -34,7 +34,7 @@ F = TypeVar("F", bound=HandlerFunction)
 
 
 class ClaimOptions(TypedDict):
-    """What an app says in the claims of its workers."""
+    """The keyword arguments of ``tasks.claim`` that the workers of an app pass."""
 
     agents: Sequence[Agent]
     serial_contexts: bool
@@ -276,7 +276,7 @@ class App(ScheduledApp):
         return self._handlers.get(agent)
 
     def handler_for(self, task: TaskRecord) -> Handler:
-        """Return the handler that runs a task: of the version that it began with.
+        """Return the handler that runs the task, in the version that the task began with.
 
         Raises ``NotFoundError`` if the app has none. ::
 

@@ -15,7 +15,7 @@ def limits_of(
     key_concurrency: int | None = None,
     key_rate: str | None = None,
 ) -> tuple[Limit, ...]:
-    """Return the limits of a handler, or of a tenant without an agent; none by default.
+    """Return the limits of an agent, or of each tenant if ``agent`` is ``None``; empty by default.
 
     >>> limits_of(AgentId("", "writer"), concurrency=5, rate=None)[0].concurrency
     5

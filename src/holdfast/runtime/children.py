@@ -1,4 +1,4 @@
-"""Child tasks of a handler: submitted once, and waited for without a worker."""
+"""Child tasks of a handler. Each is submitted once, and no worker is held while it is awaited."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PAGE = 1_000
 
 
 class TaskChildren(TaskSteps):
-    """The children of a task; ``TaskContext`` adds everything else.
+    """The methods of ``TaskContext`` for child tasks.
 
     ::
 
@@ -63,7 +63,7 @@ class TaskChildren(TaskSteps):
         that is ``failed``, ``canceled`` or ``rejected`` raises ``ChildTaskError`` with its reason.
 
         The child has this task's owner, and a context of its own unless ``session_id`` is given.
-        ``name`` is that of the step; the default is the agent. ::
+        ``name`` is the name of the step; the default is the agent. ::
 
             text = await task.call("reader", "chapter 2")
         """
@@ -136,9 +136,9 @@ class TaskChildren(TaskSteps):
         return await load(self._stores.blobs, child.result)
 
     async def _all_children(self) -> dict[str, TaskRecord]:
-        """Return the children as they were when this run first asked.
+        """Return the children by id, as this run first read them.
 
-        One that has ended since makes the task due again at once: the ledger looks when it parks.
+        If a child has ended since, the ledger makes the task due again as soon as it is suspended.
         """
         if self._children is None:
             found, cursor = dict[str, TaskRecord](), None

@@ -55,15 +55,15 @@ class Cleanup:
             self._of_run = True
 
     async def of_blob(self, ref: str) -> None:
-        """Add a mark: release a blob that only the handler needs."""
+        """Add a mark: release this blob when the task has ended; only its handler needs it."""
         await self._add("blob", ref)
 
     async def of_file(self, ref: str) -> None:
-        """Add a mark: release a blob unless it is part of an artifact."""
+        """Add a mark: release this blob when the task has ended, unless an artifact uses it."""
         await self._add("file", ref)
 
     async def of_result(self, ref: str) -> None:
-        """Add a mark: release a blob when the task is removed."""
+        """Add a mark: release this blob when the task is deleted."""
         await self._add("artifact", ref)
 
     async def _add(self, kind: CleanupKind, ref: str, *, agent: str = "") -> None:
@@ -84,7 +84,7 @@ class Cleanup:
 
 
 async def sweep(stores: TaskStores) -> int:
-    """Carry out the due marks of a tenant's ended tasks whose worker died before it did.
+    """Carry out the cleanup marks of a tenant's ended tasks whose worker died before it could.
 
     Returns how many tasks were cleaned up. If a task's marks cannot be carried out, the error is
     logged, they are due again later, and the other tasks are still cleaned up. ::
@@ -96,7 +96,7 @@ async def sweep(stores: TaskStores) -> int:
 
 
 async def sweep_earlier(stores: TaskStores) -> bool:
-    """Do the same for marks of earlier versions. Returns whether marks of live tasks are left.
+    """Carry out marks of earlier Holdfast versions. Returns whether unended tasks have such marks.
 
     ::
 
@@ -137,7 +137,7 @@ async def _swept(stores: TaskStores, task_id: str, marks: Sequence[CleanupMark])
 
 @renamed(context_id="session_id")
 async def clear_context(stores: TaskStores, session_id: str, *, owner: str | None = None) -> int:
-    """Delete a context: tasks, files, state, transcript and memory. Returns how many tasks.
+    """Delete a context's tasks, files, state, transcript and memory. Returns how many tasks it had.
 
     Facts stay, because they belong to the agent. After a crash in the middle, call it again to
     finish; a sweep releases the blobs. ::

@@ -26,7 +26,7 @@ The session holds the refs of the files in the artifacts of the context's tasks.
 
 
 async def earlier_marks(stores: TaskStores) -> dict[str, list[CleanupMark]]:
-    """Return the marks by task id.
+    """Return the remaining marks of earlier versions, by task id.
 
     ::
 
@@ -37,7 +37,7 @@ async def earlier_marks(stores: TaskStores) -> dict[str, list[CleanupMark]]:
 
 
 async def forget_marks(stores: TaskStores, task_id: str) -> None:
-    """Delete the marks of a task.
+    """Delete the marks of a task that an earlier version stored.
 
     ::
 
@@ -47,7 +47,7 @@ async def forget_marks(stores: TaskStores, task_id: str) -> None:
 
 
 async def earlier_files(stores: TaskStores, session_id: str, owner: str) -> list[CleanupMark]:
-    """Return marks for the files in the artifacts of a context's tasks.
+    """Return a mark for each file that an earlier version listed for a context's artifacts.
 
     ::
 
@@ -58,7 +58,7 @@ async def earlier_files(stores: TaskStores, session_id: str, owner: str) -> list
 
 
 async def forget_files(stores: TaskStores, session_id: str, owner: str) -> None:
-    """Delete the list of those files.
+    """Delete the list from which ``earlier_files`` makes its marks.
 
     ::
 

@@ -284,9 +284,9 @@ class TaskContext(TaskInbox):
         return Reply(to_message(content))
 
     def check_reply(self, *, shown: bool = False) -> None:
-        """Refuse a reply of a task that has done anything else; the worker calls it at the end.
+        """Raise ``ConfigError`` if a task that replies has done anything else. The worker calls it.
 
-        ``shown``: the task has artifacts. ::
+        ``shown`` says that the task has artifacts. ::
 
             task.check_reply()
         """
@@ -297,7 +297,7 @@ class TaskContext(TaskInbox):
             )
 
     async def sleep(self, seconds: float, *, name: str = "sleep") -> None:
-        """Suspend the task. No worker holds it meanwhile, and it survives any restart.
+        """Suspend the task for ``seconds``. No worker holds it meanwhile, and it survives restarts.
 
         ::
 
@@ -307,7 +307,7 @@ class TaskContext(TaskInbox):
         await self.sleep_until(later, name=name)
 
     async def sleep_until(self, when: datetime, *, name: str = "sleep") -> None:
-        """Suspend the task until a time; later runs use the time that the first run gave.
+        """Suspend the task until ``when``; later runs of the handler use the time of the first run.
 
         ::
 

@@ -44,10 +44,10 @@ class Handler:
 
     skill: Skill = field(default_factory=Skill)
     limits: tuple[Limit, ...] = ()
-    """How many of its tasks run at once and begin in a time, across all workers of a tenant."""
+    """Limits on how many of its tasks run at once and start per time, over a tenant's workers."""
 
     version: str = ""
-    """Tasks that began with it are run by it; empty for a handler without versions."""
+    """A task that began with a version is only run by that version; empty: no versions."""
 
     @property
     def submit_attempts(self) -> int:
@@ -118,7 +118,7 @@ class Handlers:
         known[handler.version] = handler
 
     def get(self, agent: Agent, version: str = "") -> Handler:
-        """Return the handler of an agent, of a version if one is named.
+        """Return the agent's handler of this version; without a version, the one for new tasks.
 
         Raises ``NotFoundError`` if there is none.
         """

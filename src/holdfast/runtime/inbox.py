@@ -13,11 +13,11 @@ from holdfast.values.tasks.events import StepKey
 
 RECEIVE = "receive"
 DEADLINE = "deadline"
-"""The kind of a step that stores when a ``receive`` gives up."""
+"""The kind of the step that stores the time at which a ``receive`` times out."""
 
 
 class TaskInbox(TaskChildren):
-    """The inbox of a task; ``TaskContext`` adds everything else.
+    """The method of ``TaskContext`` that receives messages.
 
     ::
 
@@ -29,10 +29,10 @@ class TaskInbox(TaskChildren):
     ) -> Any:
         """Return the next message that was sent to this task with ``state.tasks.send``.
 
-        Each message is received once; a later run of the handler gets the same one at this place.
-        If none is there, the call ends this run: no worker holds the task while it waits. After
-        ``timeout_seconds``, counted from the first run, it returns ``None``. ``name`` is that of
-        the step; the default is the topic. ::
+        Each message is received once; in a later run of the handler the same call returns the same
+        message. If there is no message, the call ends this run: no worker holds the task while it
+        waits. After ``timeout_seconds``, counted from the first run, it returns ``None``. ``name``
+        is the name of the step; the default is the topic. ::
 
             approval = await task.receive("approval", timeout_seconds=3600)
         """

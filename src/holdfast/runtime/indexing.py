@@ -1,4 +1,4 @@
-"""Index events for recall beside a worker or a consolidator."""
+"""Indexes events for recall, in the process of a worker or a consolidator."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from holdfast.values.errors import HoldfastError
 _log = logging.getLogger("holdfast.index")
 POLL_SECONDS = 1.0
 IDLE_POLL_SECONDS = 30.0
-"""The longest pause, while there is nothing to index: recall indexes what it needs by itself."""
+"""The longest pause while there is nothing to index; recall indexes what it needs itself."""
 
 
 class Indexing:
-    """Calls ``index`` again and again until ``stop`` is called.
+    """Calls ``index`` repeatedly until ``stop`` is called.
 
-    If there is another one that runs, it indexes beside it, until that ends. ::
+    With ``runs``, such as a worker, it also runs that one, and ends when that one ends. ::
 
         await run_until_signal(Indexing(state.ops.index_pending, runs=worker))
     """

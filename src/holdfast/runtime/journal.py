@@ -12,10 +12,10 @@ from holdfast.values.tasks.events import HISTORY, TRY, StepKey, StepRecord
 from holdfast.values.tasks.records import content_digest
 
 MAX_SHOWN = 20
-"""How many steps of each sequence an error shows."""
+"""How many stored steps, and how many steps of this run, an error lists."""
 
 _IN_ORDER = frozenset({"step", "ask", "say", "sleep", "receive", "child"})
-"""The kinds of steps that each run takes again."""
+"""The kinds of steps that every run of a handler must repeat."""
 
 
 class Journal:
@@ -76,12 +76,12 @@ class Journal:
         )
 
     def taken_over(self, kind: str) -> set[str]:
-        """Return the ids of tasks that steps of a kind name which another task has stored."""
+        """Return the task ids in the steps of a kind that a fork copied from the original task."""
         stored = (step for step in self._stored.values() if step.key.kind == kind)
         return {step.result["task_id"] for step in stored if not step.fence}
 
     def is_ahead(self, key: StepKey) -> bool:
-        """Return whether a step that is not stored is taken before some that are."""
+        """Return whether this run takes a new step although it has not repeated all stored ones."""
         # A fork does not take over a child that was not completed, and submits it anew.
         ordered = key.kind in _IN_ORDER and key.kind != "child"
         return ordered and key not in self._stored and bool(self.skipped)
@@ -96,9 +96,10 @@ def _ordered(stored: Iterable[StepKey]) -> Iterator[StepKey]:
 
 
 def _caught(stored: Iterable[StepRecord]) -> bool:
-    """Return whether a run went on after a step had failed: the next one may do without that.
+    """Return whether a handler caught the final failure of a step and took more steps.
 
-    What failed is not stored as a result and runs again, so the order may be another one then.
+    A failed step has no stored result and runs again. It may succeed then, so that the next run
+    takes other steps.
     """
     failed: set[int] = set()
     for step in stored:

@@ -66,9 +66,9 @@ async def keep_blob(blobs: Blobs, data: bytes, content_type: str, *, mark: Mark)
 
 
 async def pin_results(blobs: Blobs, steps: Iterable[StepRecord], *, mark: Mark) -> None:
-    """Pin the results that a task took over from another one, which may have released them.
+    """Pin the blobs of step results that a fork copied: the original task may release them.
 
-    A blob that has expired stays so: the step that needs it raises. ::
+    An expired blob is skipped; the step that needs it raises an error later. ::
 
         await pin_results(blobs, await ledger.steps(task.id), mark=cleanup.of_blob)
     """

@@ -97,7 +97,10 @@ class ChildTaskError(TaskFailedError):
 
 
 class Parked(BaseException):
-    """Ends one argument of ``task.gather``, which waits for these children with all the others."""
+    """Raised inside an argument of ``task.gather`` that must wait for these children.
+
+    ``gather`` then suspends the task once, for the children of all its arguments.
+    """
 
     def __init__(self, children: list[str]) -> None:
         super().__init__(children)

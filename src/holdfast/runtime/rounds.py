@@ -1,4 +1,4 @@
-"""Which tenants a worker serves next: one query for all it looks for, and fair turns."""
+"""Decides which tenants a worker serves next: in fair turns, with one query for all work."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ TENANTS = 10_000
 """Maximum number of tenants with work of a kind that one query returns."""
 
 Claim = Callable[[str, int], Awaitable[int]]
-"""Claims up to so many tasks of a tenant, and returns how many."""
+"""Claims up to the given number of tasks of a tenant. Returns how many it claimed."""
 
 
 class Rounds:
-    """What one query found is used by all parts of a worker, until it is ``max_age_seconds`` old.
+    """Finds the tenants that have work, and divides the free slots of a worker among them.
 
-    ::
+    All parts of a worker share the result of one query for ``max_age_seconds``. ::
 
         rounds = Rounds(state, None, max_age_seconds=5)
         due = await rounds.tenants("due", fresh=True)
@@ -49,20 +49,20 @@ class Rounds:
         return self._survey.tenants(kind)
 
     async def due(self) -> list[str]:
-        """Return the tenants to claim for.
+        """Return the tenants that have tasks to claim.
 
-        A worker of one tenant that got tasks of it claims again without a query before.
+        A worker of a single tenant that got tasks in the last round skips the query.
         """
         if self._got and self._served is not None and len(self._served) == 1:
             return list(self._served)
         return await self.tenants("due", fresh=True)
 
     async def share(self, tenants: Sequence[str], free: Callable[[], int], claim: Claim) -> int:
-        """Divide the free slots among tenants with due tasks. Returns how many were claimed.
+        """Divide the free slots among tenants with due tasks. Returns how many tasks were claimed.
 
-        Each gets its share, beginning after the one that was served last, so a tenant waits for its
-        first task one round at most, however many tasks others have. What some leave is then for
-        those that want more.
+        Each tenant gets an equal share, beginning after the one that was served last. So a tenant
+        waits at most one round for its first task, however many tasks others have. Slots that are
+        left go to the tenants that used up their share.
         """
         hungry: list[str] = []
         self._got = 0
@@ -80,7 +80,7 @@ class Rounds:
     async def _in_turn(
         self, tenants: Sequence[str], free: Callable[[], int]
     ) -> AsyncIterator[tuple[str, int]]:
-        """Yield each tenant with its share of what is free then."""
+        """Yield each tenant with its share of the slots that are free at that moment."""
         later = [one for one in tenants if one > self._last_tenant]
         turns = later + [one for one in tenants if one <= self._last_tenant]
         for at, tenant in enumerate(turns):

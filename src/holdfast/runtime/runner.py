@@ -84,7 +84,7 @@ class Runner:
     """
 
     context_class: type[TaskContext] = TaskContext
-    """What a handler is called with."""
+    """The class of the object that a handler is called with."""
 
     def __init__(
         self,

@@ -24,7 +24,7 @@ class Stop(StrEnum):
     """The worker is stopping."""
 
     ISOLATION = "isolation"
-    """Another task is to run alone."""
+    """The worker must run another task alone."""
 
     TIMEOUT = "timeout"
     """The handler took longer than its ``timeout_seconds``."""

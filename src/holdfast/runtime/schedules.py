@@ -1,4 +1,4 @@
-"""The schedules that an app declares beside its handlers."""
+"""The schedules that an app declares with its handlers."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ class ScheduledApp(ABC):
         grace_seconds: float = GRACE_SECONDS,
         metadata: dict[str, Any] | None = None,
     ) -> Callable[[F], F]:
-        """Run a handler at the ticks of a cron expression, as ``state.schedules.create`` says.
+        """Run a handler at the times of a cron expression; see ``state.schedules.create``.
 
-        A worker stores the schedule when it starts, in the tenants it was given, else in that of
-        its state. Its ``id`` is the function's name unless given. A schedule that is no longer
-        declared stays until it is deleted. ::
+        A worker stores the schedule when it starts, in each tenant that it was given, or else in
+        the tenant of its state. The default of ``id`` is the function's name. A schedule
+        that is no longer declared stays until it is deleted. ::
 
             @app.schedule("0 9 * * mon-fri", timezone="Europe/Paris")
             @app.handler

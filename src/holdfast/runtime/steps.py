@@ -38,10 +38,10 @@ current_step: ContextVar[StepKey | None] = ContextVar("holdfast_step", default=N
 """The step that runs; ``None`` outside a step."""
 
 _branch: ContextVar[str] = ContextVar("holdfast_branch", default="")
-"""The argument of ``gather`` that runs, as in ``1.2``; empty outside of it."""
+"""The position of the running argument of ``gather``, such as ``1.2``; else empty."""
 
 _TURNS = 10
-"""How often other steps of a run get a turn before it is checked against the stored ones."""
+"""How often other coroutines may run before this run is checked against the stored steps."""
 
 _Failure: TypeAlias = tuple[StepKey, int, Exception, float | None, float]
 
@@ -63,7 +63,7 @@ class _Tries(NamedTuple):
 
 
 class TaskSteps(TaskFacts):
-    """The steps of a task; ``TaskContext`` adds everything else.
+    """The methods of ``TaskContext`` for durable steps.
 
     ::
 
@@ -85,7 +85,7 @@ class TaskSteps(TaskFacts):
         self._journal = journal
 
     def check_end(self) -> None:
-        """Refuse the end of a run that left stored steps out; the worker calls it.
+        """Raise ``ConflictError`` if the run ended without repeating all stored steps.
 
         ::
 
@@ -183,7 +183,7 @@ class TaskSteps(TaskFacts):
             await asyncio.sleep(pause)
 
     async def _report_failure(self) -> None:
-        """Store the failure of the last step, which the handler has caught: it goes on."""
+        """Store the failure of the last step: the handler has caught its error and goes on."""
         failure, self._failure = self._failure, None
         if failure is not None:
             await self._failed_try(*failure)
@@ -238,7 +238,7 @@ class TaskSteps(TaskFacts):
         return list(ended)
 
     async def _park(self, children: list[str]) -> NoReturn:
-        """Suspend the task until these children have ended; in a branch, leave it to ``gather``."""
+        """Suspend the task until these children have ended; inside ``gather``, raise ``Parked``."""
         if _branch.get():
             raise Parked(children)
         count = len(set(children))
@@ -250,7 +250,7 @@ class TaskSteps(TaskFacts):
         )
 
     async def _keep(self, key: StepKey, result: Any) -> StepRecord:
-        """Store the result of a step unless an earlier run has; return the stored step."""
+        """Store the result of a step unless an earlier run did. Returns the stored step."""
         stored = self._journal.find(key)
         if stored is None:
             stored = await self._stores.tasks.record_step(self._held.lease, key, result)
@@ -260,7 +260,7 @@ class TaskSteps(TaskFacts):
     async def _next(self, kind: str, name: str, *, branches: bool = True) -> StepKey:
         """Return the key of the next step of this kind and name.
 
-        ``branches``: it may be inside ``gather``.
+        With ``branches`` false, it raises inside ``gather``.
         """
         if current_step.get() is not None:
             raise InvalidInputError(
@@ -307,7 +307,7 @@ def _check_calls(calls: tuple[Any, ...]) -> None:
 
 
 def _raise_first(ended: Sequence[Any]) -> list[str]:
-    """Raise the error that ends ``gather``. Returns the children that its arguments wait for."""
+    """Raise the error that ends ``gather``, or return the children that its arguments wait for."""
     errors = [one for one in ended if isinstance(one, BaseException)]
     for error in errors:
         # A lost lease or a suspension ends the run, whatever the others raised.
@@ -326,7 +326,7 @@ def _in_branch(call: Coroutine[Any, Any, Any], branch: str) -> asyncio.Task[Any]
 
 
 async def _contained(call: Coroutine[Any, Any, Any]) -> Any:
-    """Return a suspension as a value would be: asyncio must not pass it on to the event loop."""
+    """Await a call, and return a suspension as its result: asyncio would raise it in the loop."""
     try:
         return await call
     except (Suspended, Parked) as ending:

@@ -121,12 +121,12 @@ class TaskStores(Protocol):
 
     @property
     def ops(self) -> WorkerOps:
-        """Operations that workers need beside the stores."""
+        """Operations that workers need in addition to the stores."""
         ...
 
     @property
     def runner(self) -> type[Runner]:
-        """What a worker runs handlers with."""
+        """The class with which a worker runs handlers."""
         ...
 
     def for_owner(self, owner: str, *, memory: MemoryScope = "owner") -> TaskStores:
@@ -134,7 +134,7 @@ class TaskStores(Protocol):
         ...
 
     def for_tenant(self, tenant: str) -> TaskStores:
-        """The same stores of another tenant."""
+        """The stores of another tenant, over the same connections."""
         ...
 
 

@@ -150,7 +150,7 @@ class TaskFacts:
 
     @property
     def cancelled(self) -> bool:
-        """Whether a client asked to cancel the task, or its lease is lost: return soon.
+        """Whether the handler should return soon: a client asked to cancel, or the lease is lost.
 
         ::
 

@@ -17,7 +17,7 @@ RETRY_SECONDS = 1.0
 LOOK_SECONDS = 60.0
 """Longest wait. A notice wakes the worker when a schedule changes; this is for lost notices."""
 AT_ONCE = 1000
-"""How many tenants are looked at, and how many schedules of a tenant run, at once."""
+"""Maximum number of tenants per query, and of schedules of a tenant that run at once."""
 
 
 class Ticks:
@@ -36,7 +36,7 @@ class Ticks:
         self._declared = False
 
     async def run(self) -> None:
-        """Submit the tasks that are due, and wait until the next tick or a change."""
+        """Submit the tasks of due schedules, and wait until the next is due or one is changed."""
         # The bell is there before the schedules are read, so that no change is missed.
         async with aclosing(self._state.ops.work.requests(BELL)) as changes:
             await anext(changes)
@@ -46,7 +46,7 @@ class Ticks:
                     await anext(changes)
 
     async def run_due(self) -> float:
-        """Submit the tasks that are due. Returns how many seconds there are to wait."""
+        """Submit the tasks of due schedules. Returns the seconds to wait before the next call."""
         await self._declare()
         work = self._state.ops.work
         found = await work.scheduled(tenants=self._tenants, limit=AT_ONCE)
@@ -69,7 +69,7 @@ class Ticks:
         return min(max(found.wait_seconds, 0.01), LOOK_SECONDS)
 
     async def _declare(self) -> None:
-        """Store the schedules of the app, once; several workers store the same."""
+        """Store the schedules that the app declares, once; several workers may do so."""
         if not self._declared:
             for tenant in self._tenants or [self._state.tenant]:
                 for one in self._app.schedules:

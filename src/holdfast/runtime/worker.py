@@ -234,7 +234,7 @@ class Worker:
         return None
 
     def _idle_pause(self) -> float:
-        """Return how long to wait for a notice: until the next task becomes due, at the latest."""
+        """Return how many seconds to wait for a notice: at most until the next task becomes due."""
         longest = self._idle_seconds if self._state.ops.work.notified else self._poll_seconds
         return max(min(longest, self._rounds.next_due_seconds or longest), FIRST_LOOK_SECONDS)
 
@@ -306,7 +306,10 @@ class Worker:
             self._wake.set()
 
     async def _others_ended(self, held: RunningTask) -> None:
-        """Wait until this worker runs no other handler, or the task is stopped. It claims none."""
+        """Wait until this worker runs no other handler, or the task is stopped.
+
+        Meanwhile the worker claims no tasks.
+        """
         while held.stopped is None:
             others = [work for work, other in self._running.items() if other is not held]
             if not others:

@@ -16,7 +16,7 @@ _PER_MESSAGE, _PER_PART = 10, 5
 
 @dataclass(slots=True)
 class Room:
-    """What still fits into a response.
+    """How much still fits into a response.
 
     >>> room = Room(10)
     >>> room.take(8), room.take(8)

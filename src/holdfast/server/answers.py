@@ -86,7 +86,7 @@ def streams(
     [Callable[[S, P, Call], AsyncGenerator[R, None]]],
     Callable[[S, P, ServerCallContext], AsyncGenerator[R, None]],
 ]:
-    """Do the same for a method that yields events; the number of open streams is limited."""
+    """Wrap a method that yields events, as ``answers`` does; limits the number of open streams."""
 
     def wrap(
         method: Callable[[S, P, Call], AsyncGenerator[R, None]],
@@ -140,7 +140,7 @@ def _check(params: Any, context: ServerCallContext, call: Call, *, writes: bool)
 def _check_version(version: str) -> None:
     """Raise for a version over gRPC that is not 1.x.
 
-    The schema is that of 1.0, so the version may be left out.
+    gRPC serves the schema of 1.0 only, so the version may be left out.
     """
     if version and not _VERSION.fullmatch(version):
         raise VersionNotSupportedError(message="gRPC serves A2A 1.0: send `a2a-version: 1.0`")

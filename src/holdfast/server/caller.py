@@ -94,9 +94,9 @@ class Call:
         return ANY_OWNER if self.caller.scope is KeyScope.OPERATOR else self.caller.owner
 
     def sees(self, task: TaskRecord) -> bool:
-        """Return whether the caller may know of a task: only operators of those that tasks submit.
+        """Return whether the caller may see a task: child tasks are visible to operators only.
 
-        What a handler sends to another agent is its own; the parent is the task of the client.
+        A client sees the task that it sent, not the tasks that its handler submits to other agents.
         """
         return not task.parent_id or self.caller.operates
 
@@ -142,7 +142,7 @@ class Doors:
         return None if key is None else Caller(key.tenant, key.owner, key.id, text, key.scope)
 
     async def holds(self, caller: Caller) -> bool:
-        """Return whether the key of a caller is still valid."""
+        """Return whether the API key of a caller is still valid."""
         return await self._state.keys.verify(caller.key_text) is not None
 
     def call(self, caller: Caller, headers: Mapping[str, str], *, over_http: bool = False) -> Call:

@@ -129,7 +129,7 @@ def _with_old_interfaces(card: a2a.AgentCard, options: ServiceOptions) -> a2a.Ag
 
 
 def old_card_json(card: a2a.AgentCard, options: ServiceOptions) -> dict[str, Any]:
-    """Return the card as JSON with the fields that a client of 0.3 requires, beside those of 1.0.
+    """Return the card as JSON with the fields that a client of 0.3 requires, and those of 1.0.
 
     The interfaces of 0.3 are in the fields of 0.3 only, so that no client of 1.0 chooses them.
     """
@@ -160,7 +160,7 @@ def card_routes(card: a2a.AgentCard, options: ServiceOptions) -> list[Route]:
 
 
 class _File:
-    """JSON that does not change while the service runs."""
+    """An endpoint for JSON that does not change while the service runs."""
 
     def __init__(self, value: dict[str, Any]) -> None:
         self._body = json.dumps(value, separators=(",", ":")).encode()

@@ -265,7 +265,7 @@ class HttpServer(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Capture no signals, so that an orderly shutdown has exit code 0."""
+        """Capture no signals, unlike uvicorn, so that an orderly shutdown has exit code 0."""
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:

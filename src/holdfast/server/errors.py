@@ -119,7 +119,7 @@ def log_incident(error: Exception) -> str:
 
 
 def _named(error: ConflictError) -> str:
-    """Return the name of the conflicting thing that the client knows it by."""
+    """Return the name by which the client knows what conflicts."""
     if error.kind != "submit_key":
         return error.kind
     return "messageId" if error.key.startswith(MESSAGE_ID) else "Idempotency-Key"

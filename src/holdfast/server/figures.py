@@ -30,7 +30,7 @@ from holdfast.wiring.state import State
 
 _log = logging.getLogger("holdfast.server")
 AGENTS = 50
-"""How many agents of an app have a label of their own."""
+"""Maximum number of agents of an app that have a label value of their own."""
 
 Sample: TypeAlias = tuple[str, tuple[str, ...], float]
 """A metric's name, the values of its labels, and its value."""
@@ -41,7 +41,7 @@ _Family: TypeAlias = CounterMetricFamily | GaugeMetricFamily
 class Figures:
     """Reads the metrics of all tenants from the engines, for one scrape at a time.
 
-    Without ``agents`` the process has no app, and shows no tasks. ::
+    Without ``agents`` the process has no app, and the metrics have no tasks. ::
 
         text = await Figures(state, agents=["writer"]).text()
     """

@@ -28,7 +28,7 @@ OPEN = frozenset({*HEALTH_PATHS, "/.well-known/agent-card.json", "/.well-known/a
 """Paths that need no API key."""
 
 BODIES_AT_ONCE = 64
-"""The memory for request bodies, in bodies of the maximum size; more of smaller bodies fit."""
+"""The memory for all request bodies, as a multiple of the maximum size of one body."""
 
 SHARES = 8
 """One caller may use at most 1/SHARES of that memory. A caller is an API key, or an address."""

@@ -174,7 +174,7 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
     async def on_get_extended_agent_card(
         self, params: a2a.GetExtendedAgentCardRequest, call: Call
     ) -> a2a.AgentCard:
-        """Return the card with the skills that are for callers with a key."""
+        """Return the extended card, which also has the skills that are not public."""
         del params
         old = call.over_http and not call.header("a2a-version").startswith("1")
         card = self._cards.extended_old if old else self._cards.extended

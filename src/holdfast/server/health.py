@@ -106,7 +106,7 @@ def metrics_endpoint(
 ) -> Callable[[Request], Awaitable[Response]]:
     """Return the endpoint with the metrics of this process and of the engines.
 
-    ``agents`` are those of the app: they have a label of their own.
+    ``agents`` are the agents of the app: each has a label value of its own.
     """
     from_engines = Figures(state, agents)
 

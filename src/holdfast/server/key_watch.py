@@ -37,7 +37,7 @@ class KeyWatch:
 
     @asynccontextmanager
     async def watching(self, caller: Caller) -> AsyncIterator[asyncio.Event]:
-        """Yield an event that is set when the caller's key ends; never set without a key."""
+        """Yield an event that is set when the caller's API key is revoked or expires."""
         if not caller.key_id:
             yield asyncio.Event()
             return

@@ -46,7 +46,7 @@ class RequestSlot:
         self._held = True
 
     def release(self) -> None:
-        """Count the request no longer: it has been answered, or has become a stream."""
+        """Stop counting the request: it has been answered, or has become a stream."""
         if self._held:
             self._held = False
             self._release()

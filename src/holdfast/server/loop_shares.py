@@ -18,13 +18,13 @@ Share = tuple[str, str]
 """A caller whose time is counted: a tenant and an owner."""
 
 NOBODY: Share = ("", "")
-"""The one share of all requests without a key."""
+"""The share that all requests without a key use together."""
 
 LIGHT_PART = 0.1
 """A caller that uses a smaller part of the event loop than this never waits."""
 
 FREE_SECONDS = 0.05
-"""Burst: how far a caller may exceed that part, and all heavy callers together their half."""
+"""Burst: how far a caller may exceed that part, and all heavy callers together half the loop."""
 
 MOST_SECONDS = 1.0
 """Maximum debt of a caller: after this time it no longer waits for past use."""
@@ -51,12 +51,12 @@ class _Account:
         self.ran_at = now
 
     def seconds_ahead(self, now: float) -> float:
-        """Return how long to pause until the use is within its part; 0 or less if it is."""
+        """Return how many seconds to pause until the use is within its part; 0 or less if it is."""
         return self._paid_at - now - FREE_SECONDS
 
 
 class _Caller:
-    """One caller's use of the loop, and the lock that its own requests take turns with."""
+    """One caller's use of the loop, and the lock with which its own requests take turns."""
 
     def __init__(self) -> None:
         self.used = _Account(LIGHT_PART)

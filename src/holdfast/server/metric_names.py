@@ -24,7 +24,7 @@ class Metric:
     about: str
     labels: tuple[str, ...] = ()
     source: Source = "process"
-    """``process`` counts in memory; of the others each is read from an engine at a scrape."""
+    """``process`` is counted in memory; all other sources are read from an engine at a scrape."""
 
 
 CALLS = "holdfast_calls_total"
@@ -45,7 +45,7 @@ POOL_IN_USE = "holdfast_pool_in_use"
 POOL_WAITING = "holdfast_pool_waiting"
 
 COUNTED = 10_000
-"""How many tasks of each state are counted at most."""
+"""Maximum number of tasks of each state that are counted."""
 
 _OWN = (
     Metric(CALLS, "counter", "A2A calls", ("method", "outcome")),

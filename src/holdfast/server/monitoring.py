@@ -22,7 +22,7 @@ from holdfast.wiring.state import State
 
 _log = logging.getLogger("holdfast.monitoring")
 SHUTDOWN_SECONDS = 1
-"""How long an open scrape may take to end when the process stops."""
+"""How long a scrape in progress may take to end when the process stops."""
 
 _Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -90,7 +90,7 @@ class Monitored:
 
 
 def _guarded(endpoint: _Endpoint, host: str) -> _Endpoint:
-    """On loopback, refuse a ``Host`` that is no name of this machine: no web page can read it."""
+    """On loopback, refuse a ``Host`` that does not name this machine, against DNS rebinding."""
 
     async def guarded(request: Request) -> Response:
         name = host_name(request.headers.get("host", ""))

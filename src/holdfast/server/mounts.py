@@ -1,4 +1,4 @@
-"""Other apps beside the service, by the beginning of their paths."""
+"""Other ASGI apps in the same server as the service, by the prefix of their paths."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 
 class Mounts:
-    """Passes a request to the app of its path, with the whole path, or to the service.
+    """Passes a request, with its whole path, to the app of its prefix, or else to the service.
 
     ::
 

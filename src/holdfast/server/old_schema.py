@@ -35,7 +35,7 @@ _MISSING = re.compile(r"missing required field `([^`]+)`(?: - at `\$\.?([^`]*)`)
 
 
 def old_misfit(error: ValidationError, body: Mapping[str, Any]) -> str:
-    """Return the first problem of a JSON-RPC request of 0.3: the client's field name, the fix."""
+    """Return the first problem of a JSON-RPC request of 0.3, with the field name and the fix."""
     problems = error.errors(include_url=False, include_input=False)
     first = problems[0]
     part_at = next((at for at, one in enumerate(first["loc"]) if one in _PARTS.values()), None)

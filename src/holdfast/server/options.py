@@ -14,7 +14,7 @@ LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 def host_name(header: str) -> str:
     """Return the name in a ``Host`` header without its port, in lower case.
 
-    It is read as it was sent: what parses URLs may fall back to another name.
+    The header is not parsed as a URL: a URL parser may find another name in it.
 
     >>> host_name("LocalHost:8000"), host_name("[::1]:8000")
     ('localhost', '[::1]')
@@ -123,7 +123,7 @@ class ServiceOptions:
     """Maximum concurrent push notifications of one tenant."""
 
     push_per_owner: int = 10
-    """Maximum concurrent push notifications of one owner: slow webhooks of one delay no other."""
+    """Maximum concurrent push notifications of one owner, so that slow webhooks delay only it."""
 
     push_configs: int = 20
     """Maximum push configs of a task."""

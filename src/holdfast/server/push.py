@@ -33,7 +33,7 @@ from holdfast.wiring.state import State
 
 _log = logging.getLogger("holdfast.server.push")
 LEASE_MARGIN_SECONDS = 45.0
-"""A lease is this much longer than a delivery may take, so that no other process sends it too."""
+"""How much longer a lease is than a delivery may take, so that no other process sends it too."""
 
 _MOST_ERROR_CHARACTERS = 500
 

@@ -26,7 +26,7 @@ from holdfast.values.tasks.records import TaskRecord
 class PushConfigs:
     """The push configs of the caller's tasks. No response contains a secret.
 
-    Keys with read scope get no config: a URL can be a secret, too.
+    API keys with read scope get no config: a URL can be a secret, too.
     """
 
     guard: AddressGuard

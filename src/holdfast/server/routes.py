@@ -138,7 +138,7 @@ def _refused(error: A2AError, hint: Hint | None = None) -> Response:
 
 
 async def _begun(response: Any, call: Call, shape: Shape, shares: LoopShares) -> Response:
-    """Return a stream after its first event is ready; if that failed, an error response instead.
+    """Return a stream when its first event is ready; if that event failed, an error response.
 
     The SDK starts a stream of 0.3 only when it is read, which is after its status has been sent.
     """
@@ -253,7 +253,7 @@ class _Rpc:
 
 
 def _rpc_error(error: A2AError) -> A2AError | JSONRPCError:
-    """Return an error that the SDK can convert to JSON-RPC; one of them is no A2A error."""
+    """Return the error in a type that the SDK can convert; it has another type for parse errors."""
     if isinstance(error, JSONParseError):
         return RpcParseError(message=str(error))
     return error

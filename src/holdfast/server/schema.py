@@ -196,7 +196,7 @@ def _is_member(value: object, enum: EnumDescriptor) -> bool:
 
 
 def _members(enum: EnumDescriptor) -> list[str]:
-    """Return the names of an enum's values without 0, which means unspecified."""
+    """Return the names of an enum's values, except value 0, which means unspecified."""
     return [one.name for one in enum.values if one.number]
 
 

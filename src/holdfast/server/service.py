@@ -44,7 +44,7 @@ from holdfast.wiring.state import State
 
 _log = logging.getLogger("holdfast.server")
 WORKER_POLL_SECONDS = 0.25
-"""Shorter than a worker's default: a client waits, and a claim skips a row that is locked."""
+"""Poll interval, shorter than a worker's default: a client waits, and a claim skips locked rows."""
 
 
 class Service:

@@ -38,7 +38,7 @@ class News:
 class Timeline:
     """Follows tasks for clients until they end, the client leaves or the service stops.
 
-    What is sent for an event depends on the timeline alone, so every instance sends the same.
+    What it sends for an event depends only on the timeline, so every instance sends the same.
     """
 
     def __init__(self, files: FileLinks, closing: asyncio.Event) -> None:

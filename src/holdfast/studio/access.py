@@ -35,24 +35,24 @@ class Session(msgspec.Struct, frozen=True):
     id: str
     tenant: str
     until: float
-    """Unix time at which it ends."""
+    """Unix time at which the session ends."""
 
     owner: str | None = None
-    """The owner whose data it shows; ``None`` for an operator, who sees the whole tenant."""
+    """The owner whose data the session shows; ``None`` for an operator: the whole tenant."""
 
     key_id: str = ""
-    """The API key that it was opened with; empty for a login link."""
+    """The API key with which the session was opened; empty for a login link."""
 
     writes: bool = True
 
     @property
     def operator(self) -> bool:
-        """Whether it sees the data of every owner."""
+        """Whether the session sees the data of every owner."""
         return self.owner is None
 
     @property
     def local(self) -> bool:
-        """Whether it was opened by the link that this machine printed."""
+        """Whether the session was opened by the login link that this machine printed."""
         return not self.key_id
 
 
@@ -89,7 +89,7 @@ class Access:
         return token
 
     def redeem(self, token: str) -> Session | None:
-        """Open the session of a token; ``None`` if it is unknown, used or too old."""
+        """Open a session with a token. Returns ``None`` if it is unknown, used or too old."""
         found = self._links.pop(_digest(token), None)
         if found is None or found.until <= self._clock():
             return None
@@ -103,7 +103,7 @@ class Access:
         return Session(secrets.token_urlsafe(18), tenant, until, owner, key_id, writes)
 
     def switch(self, session: Session, tenant: str) -> Session:
-        """Return the session with another tenant; only that of this machine's operator may."""
+        """Return the session for another tenant. Raises unless it is of this machine's operator."""
         if not session.local or not session.operator:
             raise NotFoundError("tenant", tenant)
         return msgspec.structs.replace(session, tenant=check_id("tenant", tenant))
@@ -114,7 +114,7 @@ class Access:
         return f"{text}.{self._sign('session', text)}"
 
     def unseal(self, cookie: str) -> Session | None:
-        """Return the session of a cookie; ``None`` if it is not ours, changed or too old."""
+        """Return the session of a cookie; ``None`` if its signature is wrong or it has expired."""
         text, _, signature = cookie.rpartition(".")
         if not _equal(signature, self._sign("session", text)):
             return None
@@ -123,11 +123,11 @@ class Access:
         return session if self.lasts(session) else None
 
     def lasts(self, session: Session) -> bool:
-        """Return whether the time of a session has not ended."""
+        """Return whether a session has not expired."""
         return session.until > self._clock()
 
     def form_token(self, session: Session) -> str:
-        """Return the token that every form of a session carries, as long as it has this tenant."""
+        """Return the CSRF token of the forms of a session; another tenant has another token."""
         return self._sign("form", f"{session.id}:{session.tenant}")
 
     def holds(self, session: Session, token: str) -> bool:

@@ -78,10 +78,10 @@ def studio(
 ) -> Guard:
     """Return Studio on the stores of a state, mounted at ``/studio``.
 
-    With ``read_only`` no route takes a POST. ``login`` opens sessions by API keys, ``valid`` says
-    whether the key of a session still is, ``limits`` bound the requests of a key, and ``shares``
-    divide the time of the event loop with the callers of a service. Streams end when ``closing``
-    is set. ::
+    With ``read_only`` no route takes a POST. ``login`` opens sessions by API keys. ``valid`` tests
+    whether the key of a session is still valid. ``limits`` limit the requests of a key, and
+    ``shares`` divide the time of the event loop with the callers of a service. Streams end when
+    ``closing`` is set. ::
 
         app = studio(state, Access(), hosts=frozenset({"localhost"}))
     """

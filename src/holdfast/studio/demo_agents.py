@@ -1,6 +1,6 @@
-"""The agents of the demo world, so that what a newcomer answers, forks or runs again goes on.
+"""The agents of the demo world: they run the tasks that a newcomer answers, forks or retries.
 
-Their steps have the names of those in ``demo_world``: a task that began there continues here.
+Their steps have the same names as in ``demo_world``: a task that began there continues here.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ app = App("demo", description="The agents of the demo world.")
 
 @asynccontextmanager
 async def at_work(state: State) -> AsyncIterator[None]:
-    """Run the agents of the demo world beside something else.
+    """Run the agents of the demo world in the background of this block.
 
     ::
 
@@ -46,7 +46,7 @@ async def _found(what: dict[str, Any]) -> dict[str, Any]:
 
 @app.handler(agent="refunds")
 async def refund(task: TaskContext) -> str:
-    """Look an order up, and ask a person before it is refunded."""
+    """Look up an order, and ask a person before it is refunded."""
     await task.step("look-up", _found, {"order": 88121})
     said = await task.ask("Refund 1,240.00 EUR to order 88121?")
     return f"Noted: {said.text}"
@@ -54,7 +54,7 @@ async def refund(task: TaskContext) -> str:
 
 @app.handler(agent="booker")
 async def book_ferry(task: TaskContext) -> str:
-    """Look a ferry up, and ask which account to use."""
+    """Look up a ferry, and ask which account to use."""
     await task.step("look-up", _found, {"order": 88121})
     await task.ask("Which account may I use?", auth=True)
     return "The ferry is booked for Friday, 8:30."

@@ -1,4 +1,4 @@
-"""A small believable world, so that a newcomer sees every screen with something on it."""
+"""Demo data, so that a newcomer sees something on every screen."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TRACEBACK = (
 
 
 async def is_filled(state: State) -> bool:
-    """Return whether ``fill`` was here and came to its end.
+    """Return whether ``fill`` has filled this state completely.
 
     ::
 
@@ -142,7 +142,7 @@ class _Ledger:
         await self._tasks.submit("analyst", text, owner="ravi", run_after=timedelta(hours=3))
 
     async def takeover(self) -> str:
-        """A worker dies after two steps; the next one goes on from there."""
+        """Add a task whose worker dies after two steps; the next worker continues it."""
         agent = "scout"
         text = "Compare three managed Postgres offers for the migration, and recommend one."
         task = await self._tasks.submit(agent, ChatMessage.user(text), session_id=CONVERSATION)
@@ -304,7 +304,7 @@ async def _memory(state: State) -> None:
 
 
 async def _travel(state: State, agent: AgentId) -> None:
-    """A session that is written now, so that its slider shows the working state of each event."""
+    """Add a session, written now, so that its slider shows the working state at each event."""
     await state.episodes.start_session(agent, TRAVEL)
     for said, patch in _STEPS:
         await state.episodes.append([Event.of_message(agent, TRAVEL, said())])

@@ -1,4 +1,4 @@
-"""What every screen uses: the stores that a session sees, its form, and pages."""
+"""What every screen uses: the stores that a browser session sees, its form, and pages."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ class Desk:
     access: Access
     read_only: bool = False
     closing: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when the server ends: streams end then."""
+    """Set when the server stops: streams end then."""
 
     valid: Callable[[Session], Awaitable[bool]] = field(default=_always)
-    """Whether a session may go on."""
+    """Returns whether a session is still valid."""
 
     _samples: dict[str, Samples] = field(default_factory=dict)
     _states: dict[tuple[str, str | None], State] = field(default_factory=dict)
@@ -91,7 +91,7 @@ class Desk:
             return []
 
     def samples(self, request: Request) -> Samples:
-        """Return the figures of the session's tenant; they are measured from now on."""
+        """Return the measurements of the session's tenant; the first call starts to measure."""
         tenant = self.session(request).tenant
         if tenant not in self._samples and len(self._samples) >= _MOST_SAMPLED:
             # Not kept: so many tenants are measured already.
@@ -119,7 +119,7 @@ class Desk:
         return not self.read_only and self.session(request).writes
 
     def page(self, request: Request, name: str, status: int = 200, **values: Any) -> Response:
-        """Return a page, with what all pages need."""
+        """Return a rendered page, with the values that all pages need."""
         session, problem = self.session(request), request.scope.get(PROBLEM)
         if problem is not None and status == HTTPStatus.OK:
             status = HTTPStatus.UNPROCESSABLE_ENTITY
@@ -139,7 +139,7 @@ class Desk:
         return HTMLResponse(text, status)
 
     def failed(self, request: Request, error: HoldfastError) -> Response:
-        """Return the page of an error: what was wrong, and what to do."""
+        """Return the page for an error: it shows what was wrong, and what to do."""
         status = next((code for kind, code in _STATUS.items() if isinstance(error, kind)), 500)
         if request.headers.get("x-part"):
             return Response(str(error), status)
@@ -147,7 +147,7 @@ class Desk:
 
 
 def back(form: Mapping[str, str], default: str) -> Response:
-    """Return to the page that a form was on: a path of Studio, never another address."""
+    """Redirect to the page that a form was on: only to a path of Studio."""
     wanted = form.get("back", "")
     inside = wanted == PREFIX or wanted.startswith((f"{PREFIX}/", f"{PREFIX}?"))
     return RedirectResponse(wanted if inside and "\\" not in wanted else default, 303)

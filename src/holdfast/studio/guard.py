@@ -1,4 +1,4 @@
-"""The outermost layer of Studio: host names, sessions, form tokens, and headers of every page."""
+"""The outermost layer of Studio: checks host names, sessions and CSRF tokens, and adds headers."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ Login = Callable[[str], Awaitable[Session | None]]
 """Opens a session with the text of an API key; ``None`` if it is not valid."""
 
 Valid = Callable[[Session], Awaitable[bool]]
-"""Whether the API key of a session is still valid."""
+"""Returns whether the API key of a session is still valid."""
 
 
 class RefusedError(Exception):
-    """A request that Studio does not serve; the page says why, and what to do."""
+    """Raised for a request that Studio refuses; the page shows why, and what to do."""
 
     def __init__(self, status: int, title: str, text: str) -> None:
         super().__init__(text)
@@ -62,9 +62,9 @@ class RefusedError(Exception):
 class Guard:
     """Checks every request before a screen sees it.
 
-    ``hosts`` are the host names that it answers to, or ``None`` for any: without API keys these
-    are the names of this machine, so that no web page can reach Studio by a name that it makes
-    resolve to this address. ::
+    ``hosts`` are the host names that it answers to, or ``None`` for any. Without API keys these are
+    the names of this machine: this prevents DNS rebinding, by which a web page could reach Studio.
+    ::
 
         app = Guard(screens, Access(), hosts={"localhost"}, secure=False)
     """
@@ -120,7 +120,7 @@ class Guard:
                 await self._shares.run(_share(session), _awaited(answering))
 
     def _count(self, request: Request, held: ExitStack) -> None:
-        """Count a request of an API key until it is answered; the stream counts for itself."""
+        """Count a request of an API key until it is answered; event streams count themselves."""
         session = request.scope.get(SESSION)
         if self._limits and session is not None and request.url.path != f"{PREFIX}/live":
             held.enter_context(self._limits.request(session.key_id))
@@ -149,7 +149,7 @@ class Guard:
         return self._inner
 
     def _switched(self, request: Request, session: Session) -> Response:
-        """Return to the same page, with the tenant of ``?tenant=`` from now on."""
+        """Redirect to the same page, and use the tenant of ``?tenant=`` from now on."""
         try:
             other = self._access.switch(session, request.query_params["tenant"])
         except NotFoundError:
@@ -169,9 +169,9 @@ class Guard:
         return session
 
     async def valid(self, session: Session) -> bool:
-        """Return whether a session may go on: a revoked key ends its sessions.
+        """Return whether a session is still valid: a revoked key ends its sessions.
 
-        Where keys are asked for, a session without one is none of ours.
+        If Studio requires API keys, a session without a key is not valid.
         """
         if not self._access.lasts(session):
             return False
@@ -243,7 +243,7 @@ class Guard:
 
 
 def _share(session: Session) -> Share:
-    """Return the caller whose time a session uses, as the service counts it."""
+    """Return the caller to whom the event-loop time of a session is charged, as in the service."""
     if not session.key_id:
         return NOBODY
     return session.tenant, session.key_id if session.owner is None else session.owner
@@ -256,8 +256,8 @@ async def _awaited(answering: Awaitable[None]) -> None:
 def _same_origin(headers: Headers) -> bool:
     """Return whether a page of this server sent the request.
 
-    Our pages send no referrer, and browsers then name no origin: ``null``. That is accepted only
-    where the browser says itself that the page is of this server.
+    Studio's pages send no referrer, so browsers send the origin ``null``. That is accepted only if
+    the browser also says that the page is of this server.
     """
     origin, site = headers.get("origin", ""), headers.get("sec-fetch-site", "")
     if site and site != "same-origin":
@@ -268,7 +268,7 @@ def _same_origin(headers: Headers) -> bool:
 
 
 def theme_of(request: Request) -> str:
-    """Return the colour scheme that the reader chose; empty for that of the system."""
+    """Return the colour scheme that the user chose; empty for that of the system."""
     found = request.cookies.get("theme", "")
     return found if found in {"light", "dark"} else ""
 

@@ -1,4 +1,4 @@
-"""The event stream of a browser: which tasks changed. The page is then read again."""
+"""The event stream of a browser: the ids of changed tasks. The page then reloads its content."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from holdfast.studio.screens.screen import Screen
 from holdfast.values.errors import HoldfastError
 
 WATCHED = 100
-"""How many of the tasks that changed last are compared."""
+"""How many of the last changed tasks are checked for changes."""
 
 PAUSE_SECONDS = 0.5
 MOST_STREAMS = 8
-"""How many streams one key, or one session without a key, may have open; tabs share one."""
+"""Maximum open streams of an API key, or of a session without a key; browser tabs share one."""
 
 CHECKED_AFTER = 10
-"""After so many looks it is checked whether the session may go on."""
+"""After how many polls it is checked whether the session is still valid."""
 
 _streams: Counter[str] = Counter()
 

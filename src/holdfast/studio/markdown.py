@@ -1,4 +1,4 @@
-"""Markdown of stored messages, as HTML that can do no harm.
+"""Converts the Markdown of stored messages to safe HTML.
 
 The renderer escapes the text: raw HTML is off, so that a tag stays text. Links are http, https or
 mailto, and carry no referrer. Pictures are not loaded: their address is a link. Headings and
@@ -17,7 +17,7 @@ from markupsafe import Markup
 from holdfast.studio.visible import visible
 
 MOST = 8_000
-"""A longer text is shown as it is: to parse it would take longer than to read the page."""
+"""A longer text is shown without conversion, because parsing it would take too long."""
 
 _RULES = (
     *("fence", "list", "blockquote", "newline", "escape", "backticks", "emphasis"),

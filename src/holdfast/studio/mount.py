@@ -1,4 +1,4 @@
-"""Studio in a service: sessions by API keys, or by a link where the service asks for none."""
+"""Studio in a service: users log in by API keys, or by a link if the service requires no keys."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from holdfast.values.keys import KeyScope
 from holdfast.wiring.state import State
 
 SECRET_CHARACTERS = 32
-"""A shorter secret could be guessed from a cookie."""
+"""Minimum length of the secret: a shorter one could be guessed from a cookie."""
 
 
 class StudioMount:
     """Studio for a service.
 
-    A key of an owner sees what the owner sees, a reader's changes nothing, and an operator's sees
-    the tenant. Instances with the same ``secret`` accept each other's sessions. ``limits`` and
-    ``shares`` are those of the service, so that a key has them once. ::
+    The API key of an owner shows the data of the owner, and that of an operator the whole tenant. A
+    key with read scope cannot change anything. Instances with the same ``secret`` accept each
+    other's sessions. ``limits`` and ``shares`` are those of the service, so that a key's requests
+    to both are counted together. ::
 
         mount = StudioMount(state, options, secret="…")
         service = Service(app, state, options, mounts={"/studio": mount.asgi})
@@ -61,7 +62,7 @@ class StudioMount:
         )
 
     def link(self, url: str) -> str:
-        """Return the address of Studio below the service's; without keys, one that logs in once."""
+        """Return the URL of Studio in the service; without API keys, one that logs in once."""
         if self._options.auth:
             return f"{url}/studio"
         return f"{url}/studio/login?token={self._access.link(self._state.tenant)}"

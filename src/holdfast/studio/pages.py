@@ -1,4 +1,4 @@
-"""Renders pages. Stored content is hostile: all of it is escaped, and hidden characters show."""
+"""Renders pages. Stored content is not trusted: it is escaped, and hidden characters are shown."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _environment() -> jinja2.Environment:
 
 
 def json_text(value: Any, *, indent: int | None = None, most: int) -> str:
-    """Return the beginning of a value's JSON, and write no more of it than that.
+    """Return the first ``most`` characters of a value's JSON, without encoding the rest.
 
     >>> json_text({"at": [1, 2]}, most=100), json_text(list(range(1000)), most=6)
     ('{"at": [1, 2]}', '[0, 1,…')
@@ -101,7 +101,7 @@ def json_size(value: Any) -> int:
 
 
 def options(task: TaskRecord) -> list[str]:
-    """Return the options of the question that a task waits with; none if any answer will do.
+    """Return the options of the question that a task waits for; empty if any answer is valid.
 
     ::
 
@@ -113,7 +113,7 @@ def options(task: TaskRecord) -> list[str]:
 
 
 def last_line(text: str) -> str:
-    r"""Return the last line that is not empty: of a traceback, the error.
+    r"""Return the last line that is not empty; in a traceback, that is the error.
 
     >>> last_line("Traceback …\nValueError: no tide\n")
     'ValueError: no tide'

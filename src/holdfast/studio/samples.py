@@ -1,4 +1,4 @@
-"""Figures over time, for the charts of the health page: kept in this process, for a day."""
+"""Measurements for the charts of the health page, kept in this process for a day."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from holdfast.wiring.state import State
 EVERY_SECONDS = 30.0
 KEPT_SECONDS = 24 * 3600.0
 SHOWN = 600
-"""How many points a chart shows at most."""
+"""Maximum number of points in a chart."""
 
 COUNTED = 10_000
-"""How many tasks are counted at most."""
+"""Maximum number of tasks that are counted."""
 
 TASKS = {
     "Queued": (TaskState.SUBMITTED,),
@@ -33,7 +33,7 @@ _OPEN = [state for states in TASKS.values() for state in states]
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What was measured at one time."""
+    """The values that were measured at one time."""
 
     at: float
     tasks: dict[str, float] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class Samples:
         self._kept: deque[Sample] = deque(maxlen=int(KEPT_SECONDS / EVERY_SECONDS))
 
     def start(self) -> None:
-        """Begin to measure, unless it has begun."""
+        """Start to measure in the background; a second call has no effect."""
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name="studio samples")
 

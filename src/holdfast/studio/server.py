@@ -1,4 +1,4 @@
-"""Serves Studio alone, on a loopback address."""
+"""Serves only Studio, on a loopback address."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class StudioServer:
         return f"{self.url}/login?token={self._access.link(self._state.tenant)}"
 
     def stop(self) -> None:
-        """End Studio; open streams end."""
+        """Stop the server, and end open streams."""
         self._closing.set()
 
     async def run(self) -> None:

@@ -1,4 +1,4 @@
-"""Characters that are not seen, or that turn the text around them."""
+"""Makes invisible characters, and those that change the direction of text, visible."""
 
 from __future__ import annotations
 

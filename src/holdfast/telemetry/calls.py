@@ -32,28 +32,28 @@ QUIET = frozenset(
         *("recover_expired", "resting_messages", "run_due"),
     }
 )
-"""What workers call again and again: no span of its own, only its duration."""
+"""Calls that workers make all the time: only their duration is recorded, without a span."""
 
 _trips: ContextVar[list[int] | None] = ContextVar("holdfast_round_trips", default=None)
-"""Round trips of the call that runs; ``None`` outside of a call."""
+"""The round trips of the current call so far; ``None`` outside of a call."""
 
 
 def count_round_trip() -> None:
-    """Count a round trip to a server for the call that runs; an engine calls it."""
+    """Count a round trip to a server for the current call; engines call it."""
     found = _trips.get()
     if found is not None:
         found[0] += 1
 
 
 AT_ONCE = frozenset({"tasks", "schedules"})
-"""Stores whose span exists while a call runs: tasks that it submits keep it.
+"""Stores whose span is made when a call begins: tasks that the call submits refer to it.
 
-That of other stores is made when the call has ended, while its caller waits for something else: to
-make a span costs more than a small read from Postgres may.
+For other stores the span is made after the call, while the caller waits for something else, because
+making a span may take longer than a small read from Postgres.
 """
 
 WAITING = 100
-"""How many spans of a store wait to be ended at most."""
+"""Maximum number of ended calls of a store that wait for their span."""
 
 
 class Ended(NamedTuple):
@@ -61,12 +61,12 @@ class Ended(NamedTuple):
 
     operation: str
     outer: context.Context
-    """The context in which it was made."""
+    """The context in which the call was made."""
     span: trace.Span | None
-    """Its span, if that had to exist while it ran."""
+    """Its span, if it had to exist while the call ran."""
     start: int
     end: int
-    """When, in nanoseconds since 1970."""
+    """When the call ended, in nanoseconds since 1970."""
     trips: int
     error: str
 
@@ -91,7 +91,7 @@ class CallTracer:
     async def call(
         self, operation: str, method: Callable[..., Any], args: Any, options: Any
     ) -> Any:
-        """Call a method in a span, unless it is part of another call."""
+        """Call a method in a span; no span of its own if it is part of another call."""
         if _trips.get() is not None:
             return await method(*args, **options)
         trips, error, span, attached = [0], "", None, None
@@ -128,7 +128,7 @@ class CallTracer:
     def _end_soon(self, ended: Ended) -> None:
         """Make and end the span of a call while its caller waits for something else.
 
-        Callers that never wait do not pile them up.
+        If ``WAITING`` calls are pending, the span is made at once.
         """
         if self._waiting < WAITING:
             self._waiting += 1
@@ -162,7 +162,7 @@ class CallTracer:
         return self._metric[key]
 
     def _mark(self, operation: str, tasks: Iterable[TaskRecord], seconds: float) -> None:
-        """Show in the trace of each task that a worker took it, or that its worker was lost."""
+        """Add a span to the trace of each task: a worker claimed it, or its worker was lost."""
         for task in tasks:
             self._instruments.mark(
                 f"{operation} {self._store}",

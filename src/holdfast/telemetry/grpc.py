@@ -16,8 +16,8 @@ from holdfast.telemetry.instruments import Instruments, failed, remote
 class TracedCalls(grpc.aio.ServerInterceptor):
     """Answers each call in a span of the trace in its metadata. It must be the first interceptor.
 
-    Handlers of the next one take streams of requests. ``methods`` are the paths of the service's
-    methods: a client may ask for any other, and names no span. ::
+    The handlers of the next interceptor must take streams of requests. ``methods`` are the paths of
+    the service's methods; other paths, which a client may send, are not used as names of spans. ::
 
         server = grpc.aio.server(interceptors=[TracedCalls(instruments, methods), keys])
     """

@@ -69,7 +69,7 @@ def current_traceparent() -> str:
 
 
 def remote(traceparent: str) -> Context:
-    """Return the context of a span in another process; text that is none means no span.
+    """Return the context of a span in another process; without a span if the text is invalid.
 
     >>> trace.get_current_span(remote("no span")).get_span_context().is_valid
     False
@@ -78,6 +78,6 @@ def remote(traceparent: str) -> Context:
 
 
 def failed(span: Span, error: str) -> None:
-    """Mark a span as failed by the class of an error: its text may be someone's content."""
+    """Mark a span as failed, with the class of the error only: its text may have private data."""
     span.set_attribute("error.type", error)
     span.set_status(trace.StatusCode.ERROR)

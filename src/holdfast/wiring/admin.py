@@ -63,23 +63,23 @@ class Administration:
         return found
 
     async def make_login(self, name: str, password: str, kinds: Sequence[str]) -> bool:
-        """Create a login role for some kinds of processes; ``False`` if it was there."""
+        """Create a login role for these kinds of processes. Returns ``False`` if it existed."""
         new: bool = await self._admin.make_login(name, password, kinds)
         return new
 
     async def distribution(self) -> Any:
-        """Return what Citus distributes, and what it does not."""
+        """Return which objects of the schema Citus distributes, and which it does not."""
         return await self._admin.distribution()
 
     async def distribute(
         self, *, move_rows: bool, progress: Callable[[Any], None]
     ) -> Sequence[Any]:
-        """Distribute the schema with Citus, as far as it is not."""
+        """Distribute the objects of the schema that Citus does not distribute yet. Returns them."""
         found: Sequence[Any] = await self._admin.distribute(move_rows=move_rows, progress=progress)
         return found
 
     async def problems(self) -> list[str]:
-        """Return the problems found, each with its fix."""
+        """Return the problems of the database, each with its fix."""
         found: list[str] = await self._admin.problems()
         return found
 
@@ -89,7 +89,7 @@ class Administration:
         return found | (self._blobs.jobs() if self._blobs else {})
 
     def retention_jobs(self, policy: Retention) -> dict[str, Callable[[], Awaitable[int]]]:
-        """Return the jobs that delete what is older than a policy allows, by name."""
+        """Return the jobs that delete data which is older than the policy allows, by name."""
         found: dict[str, Callable[[], Awaitable[int]]] = self._admin.retention_jobs(policy)
         return found
 

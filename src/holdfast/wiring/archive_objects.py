@@ -68,7 +68,7 @@ class ObjectsArchive(ArchiveStorage):
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[ArchiveSnapshot]:
-        """Open a snapshot; the bytes of a blob never change."""
+        """Open a snapshot. Blobs are read from the object store: their bytes never change."""
         async with self._archive.snapshot() as snapshot:
             yield _Snapshot(snapshot, self._blobs)
 
@@ -77,7 +77,7 @@ class ObjectsArchive(ArchiveStorage):
         await self._archive.load(kind, records)
 
     async def load_blob(self, record: BlobRecord, chunks: AsyncIterator[bytes]) -> None:
-        """Upload the bytes, put the ref, then give it its times; each step once."""
+        """Upload the bytes unless the ref exists, store the ref, then set its times."""
         if await self._blobs.stat(record.ref) is None:
             blobs = self._blobs.for_subject(record.subject)
             await blobs.store_stream(record.ref, chunks, record.content_type, None)
@@ -92,5 +92,5 @@ class ObjectsArchive(ArchiveStorage):
         await self._archive.segment_loaded(archive, segment)
 
     async def finish_import(self, archive: str) -> None:
-        """Record that all of it is loaded."""
+        """Record that the whole archive is loaded."""
         await self._archive.finish_import(archive)

@@ -1,4 +1,4 @@
-"""Export, import and copy of a tenant, over whatever engines hold it."""
+"""Export, import and copy of a tenant, between any engines."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from holdfast.values.errors import CodecError, ConflictError, InvalidInputError,
 BATCH_RECORDS = 500
 BATCH_BYTES = 1 << 20
 COPY = "copy"
-"""What a copy is called in the table of imports."""
+"""The name of a copy in the table of imports."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far an export, import or copy is: the kind of records, and how many of all kinds.
+    """The progress of an export, import or copy: the current kind, and the records of all kinds.
 
-    ``total`` is 0 while it is not known.
+    ``total`` is 0 while the total is not known.
     """
 
     phase: str
@@ -65,7 +65,7 @@ OnProgress = Callable[[Progress], None]
 
 
 class _Count:
-    """Counts what passes, and reports it."""
+    """Counts the records, bytes and blobs, and calls the progress function."""
 
     def __init__(self, phase: str, report: OnProgress | None, total: int = 0) -> None:
         self._phase, self._report, self._total = phase, report, total
@@ -87,7 +87,7 @@ async def export_archive(
     progress: OnProgress | None = None,
     segment_bytes: int = SEGMENT_BYTES,
 ) -> ArchiveReport:
-    """Write all that a tenant holds into a folder, from one snapshot.
+    """Write all data of a tenant into a folder, from one snapshot.
 
     ::
 
@@ -126,10 +126,10 @@ async def import_archive(
     rename: bool = False,
     progress: OnProgress | None = None,
 ) -> ArchiveReport:
-    """Load an archive into a tenant without data, and compare what is there afterwards.
+    """Load an archive into a tenant without data, then compare the stored records with it.
 
-    Nothing is loaded unless all digests are right. An import that was interrupted continues with
-    the segment after the last one. ::
+    Nothing is loaded unless all digests are right. An interrupted import continues after the last
+    segment that it loaded. ::
 
         await import_archive(storage, Path("backup"), tenant="acme")
     """
@@ -218,9 +218,9 @@ async def copy_tenant(
     without: frozenset[str] = frozenset(),
     progress: OnProgress | None = None,
 ) -> ArchiveReport:
-    """Copy all that a tenant holds to another engine, and compare.
+    """Copy all data of a tenant to another engine, then compare both.
 
-    A copy that was interrupted is begun again, and finds what is there already. ::
+    If a copy was interrupted, call it again: it starts over, and skips records that exist. ::
 
         await copy_tenant(here, there, tenant="acme")
     """
@@ -288,7 +288,7 @@ def _live(snapshot: ArchiveSnapshot) -> Records:
 async def _compare(
     kinds: list[Kind], wanted: Records, found: ArchiveSnapshot, count: _Count, tenant: str
 ) -> None:
-    """Raise unless both hold the same lines, but for what has expired meanwhile."""
+    """Raise ``ConflictError`` unless the records are equal, except those that expired meanwhile."""
     live = Live(found.at)
     for kind in kinds:
         async with (

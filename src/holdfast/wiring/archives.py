@@ -26,11 +26,12 @@ DRAIN_SECONDS = 600.0
 
 
 class Archives:
-    """All that one tenant holds, as an archive.
+    """Exports, imports and copies all data of one tenant.
 
-    An archive is a folder of JSON lines and files that any engine can load. It holds ids, numbers,
-    versions and times as they are; words and vectors of recall are made again after a load. It
-    holds the digests of API keys, and the secrets of push configs: keep it as safe as the database.
+    An archive is a folder of JSON lines and files that any engine can load. Ids, numbers,
+    versions and times stay the same; the word index and the vectors of recall are rebuilt after a
+    load. The archive has the digests of API keys, and the secrets of push configs: keep it as safe
+    as the database.
 
     ::
 
@@ -51,8 +52,8 @@ class Archives:
     ) -> ArchiveReport:
         """Write an archive into a folder, from one snapshot.
 
-        An export that was interrupted is continued by another one into the same folder: segments
-        and blobs that are there already are not written again. ``without`` names attributes of the
+        To continue an interrupted export, export into the same folder again: segments and blobs
+        that exist are not written again. ``without`` names attributes of the
         state to leave out. ::
 
             report = await state.ops.archives.export("backup")
@@ -74,8 +75,9 @@ class Archives:
     ) -> ArchiveReport:
         """Load an archive into this tenant, which must have no data, and verify it.
 
-        Everything in the archive is checked before anything is loaded. A load that was interrupted
-        continues. ``rename`` allows an archive of another tenant. ::
+        Everything in the archive is checked before anything is loaded. To
+        continue an interrupted load, call it again. ``rename`` allows an archive of another tenant.
+        ::
 
             await state.ops.archives.load("backup")
         """
@@ -111,7 +113,7 @@ class Archives:
         return archive(self._tenant)
 
     async def _refuse_sealed(self) -> None:
-        """Raise if the tenant has sealed values: an archive has no data keys to open them."""
+        """Raise if the tenant has encrypted values: an archive has no data keys to decrypt them."""
         connections = self._connections
         sealed = connections.provider is not None
         if not sealed and connections.data_keys is not None:

@@ -10,7 +10,7 @@ from holdfast.wiring.portaled import Portaled
 
 
 class BlockingStores(Portaled):
-    """Every attribute and method of a ``State``, for callers that wait.
+    """Every attribute and method of a ``State``, as blocking calls without ``await``.
 
     ::
 

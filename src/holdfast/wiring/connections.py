@@ -92,7 +92,7 @@ class Connections:
         self.closed = False
 
     def add(self, connected: ConnectedEngine, change: Callable[[str, Stores], Stores]) -> None:
-        """Add an engine that serves some attributes: ``change`` replaces their stores."""
+        """Add an engine; ``change`` replaces the stores of a tenant that the engine serves."""
         self.connected.append(connected)
         self._changes.append(change)
         self.unarchived |= frozenset(connected.serves)
@@ -122,11 +122,11 @@ class Connections:
             tracing.watch(self)
 
     def use_provider(self, provider: KeyProvider | None, *, plain_vectors: bool) -> None:
-        """Seal the content of all tenants with the keys of a provider."""
+        """Encrypt the content of all tenants with the keys of a provider."""
         self.provider, self.plain_vectors = provider, plain_vectors
 
     def seal(self, tenant: str) -> Seal:
-        """Return how the values of a tenant are sealed; all views share its data keys."""
+        """Return what encrypts the values of a tenant; all views share its data keys."""
         if tenant not in self._seals:
             keys = None
             if self.provider is not None and self.data_keys is not None:
@@ -135,7 +135,7 @@ class Connections:
         return self._seals[tenant]
 
     async def rewrap(self, tenant: str, progress: Callable[[int], None] | None) -> int:
-        """Wrap the data keys of a tenant with the provider's current key. Returns how many."""
+        """Wrap a tenant's data keys with the provider's current key. Returns how many changed."""
         keys = self.seal(tenant).keys
         return 0 if keys is None else await keys.rewrap(progress)
 

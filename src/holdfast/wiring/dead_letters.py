@@ -1,4 +1,4 @@
-"""Store the event of a dead letter after all."""
+"""Reads a dead letter, an event that could not be stored, and stores its event again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from holdfast.wiring.state import State
 
 
 async def get_dead_letter(state: State, id: str) -> DeadLetter:
-    """Return a dead letter of the state's tenant; raises ``NotFoundError`` without it.
+    """Return a dead letter of the state's tenant. Raises ``NotFoundError`` if there is none.
 
     ::
 
@@ -22,7 +22,7 @@ async def get_dead_letter(state: State, id: str) -> DeadLetter:
 
 
 async def replay_dead_letter(state: State, id: str) -> tuple[int, int]:
-    """Store the event of a dead letter. Returns its epoch and seq.
+    """Try again to store the event of a dead letter. Returns its position: epoch and seq.
 
     ::
 

@@ -60,7 +60,7 @@ async def examine(settings: Settings | None = None) -> AsyncIterator[EngineHealt
 
 
 def problems(found: Iterable[EngineHealth]) -> Iterator[str]:
-    """Yield whatever a deployment should not start with, each with its engine and its fix.
+    """Yield the problems to fix before a deployment starts, each with its engine and its fix.
 
     >>> list(problems([EngineHealth("inmemory", "ok", serves=(), durability="none")]))
     ['inmemory: durability none: use one that is durable']
@@ -126,7 +126,7 @@ async def _main(spec: EngineSpec, request: OpenRequest) -> EngineHealth:
 
 
 async def _sealed(found: Connections, settings: Settings) -> str:
-    """Return how the content of the tenant is sealed, and with which keys; empty if it is not."""
+    """Return how the tenant's content is encrypted, and with which keys; empty if it is not."""
     if found.data_keys is None:
         return ""
     counts = await kek_counts(found.data_keys(settings.tenant))

@@ -48,10 +48,10 @@ async def administration(folder: str) -> tuple[EmbeddedPostgres, PostgresAdmin]:
 
 
 async def back_up_folder(folder: str, target: str | os.PathLike[str]) -> int:
-    """Copy an embedded folder, while it is used. Returns the bytes of the backup."""
+    """Copy an embedded folder, also while it is used. Returns the size of the backup in bytes."""
     return await back_up(folder, os.fspath(target))
 
 
 async def restore_folder(backup: str | os.PathLike[str], folder: str) -> int:
-    """Copy a backup into a new embedded folder. Returns its bytes."""
+    """Copy a backup into a new embedded folder. Returns its size in bytes."""
     return await restore(os.fspath(backup), folder)

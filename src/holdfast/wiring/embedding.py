@@ -19,7 +19,7 @@ from holdfast.wiring.settings import Settings
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Embedding:
-    """The queue of a tenant's events without embedding, and the configured embedder."""
+    """The queue of a tenant's events that have no embedding, and the configured embedder."""
 
     queue: EmbeddingQueue
     embedder: Embedder | None

@@ -27,7 +27,7 @@ class EmbeddingSide:
         return EmbeddingWorker(self.queue(tenant), embedder)
 
     def start(self, tenant: str) -> None:
-        """Start to embed in the background: this tenant's log, and all others of the same model."""
+        """Embed in the background: this tenant's log, and the logs that use the same model."""
         if self.embedder is not None:
             self._task = asyncio.create_task(
                 follow(self.queue, self.waiting, self.embedder, home=tenant)

@@ -42,7 +42,7 @@ OBJECTS = EngineSpec("objects", "holdfast.wiring.objects", "obstore", "objects")
 
 PLUGINS = EngineSpec("plug-in", "holdfast.wiring.plugins")
 TABLES = "tables"
-"""The graph in tables of the main engine."""
+"""The name of the graph that is in tables of the main engine."""
 
 SCHEMES = {
     "memory": INMEMORY,
@@ -202,7 +202,7 @@ def missing_extras(
 ) -> MissingExtraError | None:
     """Return one error for all missing drivers, so that one pip line installs them all.
 
-    ``beside`` is an extra that is missing too.
+    ``beside`` is another extra that is missing.
 
     >>> missing_extras([INMEMORY]) is None
     True

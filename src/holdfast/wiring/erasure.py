@@ -1,4 +1,4 @@
-"""How each store of a state deletes one record of an erasure."""
+"""How an erasure deletes one record, for each store of a state."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _OUTLIVES = {
     "hybrid": ("Redis: its append-only file until it is rewritten",),
     "objects": ("the object store: versions and backups that its own rules keep",),
 }
-"""What deletion leaves behind, by engine."""
+"""Where deleted data may survive, by engine."""
 
 
 def erasure_scope(
@@ -85,7 +85,7 @@ def eraser_of(connections: Connections, stores: Stores, tenant: str) -> Eraser:
 
 
 def _settle(connections: Connections) -> Callable[[], Awaitable[object]] | None:
-    """Return what waits until no other process has a destroyed key; ``None`` if there is none."""
+    """Return a function that waits until no process caches a destroyed key; ``None`` in memory."""
     if all(one.engine == "inmemory" for one in connections.connected):
         return None
     return lambda: asyncio.sleep(KEPT_SECONDS)
@@ -97,13 +97,13 @@ def _outlives(connections: Connections) -> Sequence[str]:
 
 
 def _flush(connections: Connections) -> Callable[[], Awaitable[object]] | None:
-    """Return what makes everything in Redis durable, so that Postgres can list it."""
+    """Return a function that copies all events in Redis to Postgres; ``None`` without a hybrid."""
     side = connections.hybrid
     return None if side is None else side.consolidator.drain
 
 
 def _deletes(stores: Stores) -> dict[Store, Delete]:
-    """Return how a record is deleted, for each store that the state has."""
+    """Return the function that deletes a record, for each store that the state has."""
     return {
         store: partial(delete, stores)
         for store, (attribute, delete) in _DELETES.items()
@@ -117,7 +117,7 @@ async def _delete_key(stores: Any, key: Key) -> None:
 
 
 async def _delete_task(stores: Any, key: Key) -> None:
-    """Delete a task, then its files, which its cleanup marks name until they are deleted too."""
+    """Delete a task, then its files. Its cleanup marks name the files, and are deleted last."""
     tasks, [task_id] = stores.tasks, key
     await tasks.delete(task_id, owner=ANY_OWNER)
     marks = await tasks.list_cleanup(task_id)
@@ -130,7 +130,7 @@ async def _delete_task(stores: Any, key: Key) -> None:
 
 
 async def _delete_session(stores: Any, key: Key) -> None:
-    """Delete a session, or only the events of an agent, and the session if none is left."""
+    """Delete a session; for an agent, only its events, and the session if no events are left."""
     episodes, session = stores.episodes, key[0]
     for agent in key[1:]:
         await episodes.clear(session, agent_id=AgentId.parse(agent))
@@ -166,4 +166,4 @@ _DELETES: Mapping[Store, tuple[str, Callable[[Any, Key], Awaitable[object]]]] = 
     "items": ("items", _delete_item),
     "blobs": ("blobs", lambda its, key: its.blobs.delete(key[0])),
 }
-"""For each store the attribute of ``Stores``, and how one record is deleted."""
+"""For each store: the attribute of ``Stores``, and the function that deletes one record."""

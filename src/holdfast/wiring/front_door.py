@@ -138,7 +138,7 @@ class Opening:
 
 
 class OpenOptions(TypedDict, total=False):
-    """The options of ``open`` beside the URL, for functions that pass them on."""
+    """The options of ``open`` except the URL, for functions that pass them on."""
 
     redis: str | None
     blobs: str | None
@@ -168,7 +168,7 @@ def open(  # noqa: A001 - holdfast.open is the front door's name
 ) -> Opening:
     """Open a ``State`` from these arguments, or else from the environment.
 
-    ``url`` is ``memory:`` (in this process, nothing is kept), a folder (embedded Postgres) or the
+    ``url`` is ``memory:`` (in this process, not persisted), a folder (embedded Postgres) or the
     URL of a server. ``redis`` is the URL of a Redis or Valkey for the hot path. ``blobs`` is the
     URL of an object store for large values. ``graph="age"`` keeps the graph in Apache AGE. Without
     a URL, ``STORAGE_TYPE`` or ``DATABASE_URL``, the state is ``memory:``, and a warning is logged.

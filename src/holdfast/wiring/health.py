@@ -30,7 +30,7 @@ class EngineHealth:
     where: str = ""
     """The folder or the server; only ``holdfast doctor`` fills it in."""
     sealed: str = ""
-    """How content is sealed, and with which keys; only ``holdfast doctor`` fills it in."""
+    """How content is encrypted, and with which keys; only ``holdfast doctor`` fills it in."""
 
 
 @dataclass(frozen=True, slots=True)

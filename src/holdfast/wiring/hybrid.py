@@ -48,7 +48,7 @@ SERVES = ("history", "episodes", "short_term")
 """The attributes of a ``State`` that the hybrid serves."""
 
 BEHIND_AT_OPEN = 10_000
-"""Maximum number of sessions in which Redis is behind that are read when a state opens."""
+"""Maximum number of sessions, in which Redis is behind Postgres, that opening a state reads."""
 
 STUCK_SECONDS = 60.0
 """Health is degraded if the oldest event in Redis has waited for Postgres longer than this."""
@@ -142,7 +142,7 @@ class _Tenants:
         return self._logs[tenant]
 
     async def look(self) -> None:
-        """Read the sessions in which Redis is behind Postgres: their writer may be dead."""
+        """Read the sessions in which Redis is behind Postgres: their writer may have died."""
         for tenant, session, epoch in await self._durable.queue.behind(limit=BEHIND_AT_OPEN):
             self._behind.setdefault(tenant, {})[session] = epoch
 
@@ -188,7 +188,7 @@ class _Tenants:
             raise UnavailableError("redis", str(error)) from error
 
     async def _settle(self) -> None:
-        """Confirm for sessions that others found incomplete: no write of this process is lost."""
+        """Confirm that sessions which others found incomplete lack no write of this process."""
         for tenant, session in await self._durable.queue.unsettled(self._writer):
             try:
                 await self.log(tenant).settle(session)

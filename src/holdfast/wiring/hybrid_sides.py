@@ -1,4 +1,4 @@
-"""What the durable engine provides to the hybrid memory, and its view for operators."""
+"""What the durable engine provides to the hybrid memory, and the hybrid as operators see it."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ T = TypeVar("T")
 class _Threads(ThreadPoolExecutor):
     """A thread pool that runs work in the caller's thread if no thread can be started.
 
-    That is so while the interpreter shuts down.
+    No thread can be started while the interpreter shuts down.
     """
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **named: Any) -> Future[T]:
@@ -54,7 +54,7 @@ class LoopThread:
 
     @property
     def forked(self) -> bool:
-        """Whether this is a forked child of the process with the thread: fork copies no threads."""
+        """Whether this is a forked child process: it does not have the thread."""
         return os.getpid() != self._process
 
     def wait_for(self, work: Coroutine[Any, Any, T]) -> T:

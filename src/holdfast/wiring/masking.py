@@ -12,7 +12,7 @@ _QUERY_PART = re.compile(r"([?&])([^=&#]*)=([^&#]*)")
 
 
 def shown_scheme(scheme: str) -> str:
-    """Return what a URL has before its colon, if it may be shown in an error.
+    """Return the scheme of a URL for an error message; stars if it may have secrets.
 
     >>> shown_scheme("mysql"), shown_scheme("host=db password=x")
     ('mysql', '***')

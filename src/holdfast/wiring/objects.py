@@ -21,7 +21,7 @@ from holdfast.wiring.stores import Stores
 
 
 async def put_beside(found: Connections, request: OpenRequest) -> None:
-    """Make an object store keep the bytes of an opened state's blobs."""
+    """Make an object store hold the bytes of an opened state's blobs."""
     engine = await opened(request)
 
     def index_of(tenant: str) -> BlobIndexStorage:

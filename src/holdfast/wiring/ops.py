@@ -30,7 +30,7 @@ MAX_TENANTS = 1000
 
 
 class Ops:
-    """The operators' calls of a ``State``; agents do not need them.
+    """The calls of a ``State`` for operators; agents do not need them.
 
     ::
 
@@ -79,9 +79,9 @@ class Ops:
         return 0 if side is None else (await side.hot.stats()).pending
 
     async def unindexed_events(self) -> int:
-        """Return how many events of all tenants wait for the index of words, at most.
+        """Return an upper bound of how many events of all tenants are not in the word index yet.
 
-        It is 0 in memory, where recall indexes what is new. ::
+        Returns 0 in memory, where recall indexes new events. ::
 
             assert await state.ops.unindexed_events() == 0
         """
@@ -91,10 +91,10 @@ class Ops:
         return 0 if indexer is None else await indexer.waiting()
 
     async def backlog(self, *, agents: Sequence[Agent] = (), limit: int = 10_000) -> Backlog:
-        """Count what waits of all tenants: tasks that have not ended, events, dead letters.
+        """Count the backlog of all tenants: tasks that have not ended, events, dead letters.
 
-        Tasks of agents that are not in ``agents`` count as ``other``; of each state at most
-        ``limit`` are counted. It reads no task that has ended. ::
+        Tasks of agents that are not in ``agents`` count as ``other``. At most ``limit`` tasks of
+        each state are counted. Tasks that have ended are not read. ::
 
             found = await state.ops.backlog(agents=["writer"])
             print(found.tasks.get(("submitted", "writer"), 0), found.oldest_due_seconds)
@@ -112,7 +112,7 @@ class Ops:
         return await self._connections.backlog.backlog(named, most)
 
     async def tenants(self, *, after: str = "", limit: int = 100) -> list[str]:
-        """Return the tenants that have data, after one, in the order of their names.
+        """Return the tenants that have data and come after ``after``, in the order of their names.
 
         For operators: the login needs the rights of a worker. ::
 
@@ -144,9 +144,9 @@ class Ops:
         }
 
     async def index_pending(self, progress: Callable[[int], None] | None = None) -> int:
-        """Index the waiting events of all tenants now. Returns how many. Recall needs none of it.
+        """Add all waiting events of all tenants to the word index. Returns how many.
 
-        ``progress`` is called with the count of each batch. ::
+        Recall also works without this call. ``progress`` is called with the count of each batch. ::
 
             await state.ops.index_pending()
         """
@@ -156,9 +156,9 @@ class Ops:
         return 0 if indexer is None else await indexer.drain(progress)
 
     async def embed_pending(self) -> int:
-        """Embed all events without embedding now. Returns how many. Normally a worker does it.
+        """Embed all events that have no embedding now. Returns how many. Normally a worker does it.
 
-        It is 0 without an embedder, and in memory, where recall embeds the events that it reads.
+        Returns 0 without an embedder, and in memory, where recall embeds the events that it reads.
         ::
 
             await state.ops.embed_pending()
@@ -177,7 +177,7 @@ class Ops:
     async def erasures(self) -> AsyncIterator[ErasureRecord]:
         """Yield the erasures of the tenant, in the order of their start, with their receipts.
 
-        One that has not finished has the scope, and ``state.erase`` with it goes on. ::
+        An unfinished erasure has its scope: call ``state.erase`` with it to continue. ::
 
             async for one in state.ops.erasures():
                 print(one.started_at, one.kind, one.finished)
@@ -213,10 +213,10 @@ class Ops:
     async def rotate_kek(
         self, progress: Callable[[int], None] | None = None, *, all_tenants: bool = False
     ) -> int:
-        """Wrap the data keys of the tenant with the current key. Returns how many were not yet.
+        """Wrap the tenant's data keys with the provider's current key. Returns how many changed.
 
-        With ``all_tenants`` those of every tenant. No content is touched. A call that was
-        interrupted is continued by the next one. ``progress`` is called with 1 for each key. ::
+        With ``all_tenants``, the keys of every tenant. No content is encrypted again. If a call
+        was interrupted, call it again. ``progress`` is called with 1 for each changed key. ::
 
             changed = await state.ops.rotate_kek()
         """
@@ -235,7 +235,7 @@ class Ops:
 
     @property
     def archives(self) -> Archives:
-        """Export, import and copy of all that the tenant holds."""
+        """Export, import and copy of all data of the tenant."""
         self._connections.check_usable()
         self._refuse("archives")
         return Archives(self._connections, self._state.tenant)

@@ -27,14 +27,14 @@ class ConnectedEngine:
     """Returns how its connections are used; ``None`` if it has no pool."""
 
     watch: Callable[[Callable[[], None]], None] | None = None
-    """Calls a function at each round trip from now on; ``None`` if it cannot."""
+    """Calls a function at each round trip to the server from now on; ``None`` if it cannot."""
 
     def serving(self, *attributes: str) -> ConnectedEngine:
-        """Return the same engine for other attributes."""
+        """Return the same engine, which serves these attributes instead."""
         return dataclasses.replace(self, serves=attributes)
 
     async def probe(self) -> EngineHealth:
-        """Ping it. Returns whether it is up, and how long the ping took."""
+        """Ping the engine. Returns whether it is up, and how long the ping took."""
         start = time.perf_counter()
         status: Condition = "ok"
         problem = ""

@@ -101,7 +101,7 @@ async def connect(request: OpenRequest) -> Connections:
 
 
 async def put_graph_beside(found: Connections, request: OpenRequest) -> None:
-    """Make the engine that ``request.graph`` names keep the graph of an opened state."""
+    """Make the engine that ``request.graph`` names store the graph of an opened state."""
     engine = await opened(request.graph, request)
     if "graph" not in engine.contracts:
         await engine.aclose()

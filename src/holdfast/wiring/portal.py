@@ -23,7 +23,7 @@ class Portal:
     """Runs coroutines on the event loop of an opened ``State``, from any thread and event loop.
 
     A coroutine that has started on the state's loop runs to its end even if the caller that awaits
-    it is cancelled, so there is no doubt whether a write was done. ::
+    it is cancelled. So a write is never cancelled half way. ::
 
         async def step(state: State) -> None:
             await state.short_term.set_state("s1", {"step": 1})
@@ -97,8 +97,8 @@ class Portal:
     async def arun(self, work: Coroutine[Any, Any, T], *, settle: bool = True) -> T:
         """Run a coroutine on the state's loop and await it on this one.
 
-        If the caller is cancelled, the work runs to its end first. With ``settle=False`` it is
-        cancelled too, for reads that wait. ::
+        If the caller is cancelled, the coroutine runs to its end first. With ``settle=False`` it is
+        cancelled too: use that for reads that wait. ::
 
             await portal.arun(store.put("key"))
         """

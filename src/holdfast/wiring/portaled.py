@@ -1,4 +1,4 @@
-"""Stores whose methods wait for their answer, run through a ``Portal``."""
+"""Stores whose methods block until they have a result; they run through a ``Portal``."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from holdfast.wiring.portal import Portal
 
 
 class Portaled:
-    """An object with coroutine methods, for callers that wait.
+    """An object whose coroutine methods are called without ``await``.
 
-    Its methods wait for their answer, its streams are plain generators, and objects with coroutine
-    methods that it returns are portaled too. ::
+    Its methods block until they have a result, and its streams are plain generators. Objects with
+    coroutine methods that it returns are wrapped in the same way. ::
 
         history = Portaled(state.history, portal)
         history.get_messages("planner", session_id="s1")
@@ -54,7 +54,7 @@ class Portaled:
         return method
 
     def _wrap(self, answer: Any) -> Any:
-        """Return an answer as it is, or portaled if it must be used on the state's loop."""
+        """Return a result as it is, or wrapped if it must be used on the state's loop."""
         if isinstance(answer, AsyncIterator):
             return _iterate(answer, self._portal)
         # The ledger of an owner finds its methods by name, so its class has none.
@@ -64,7 +64,7 @@ class Portaled:
 
 
 def is_store(kind: Any) -> bool:
-    """Return whether a class of ours has public coroutine methods, as stores have and values not.
+    """Return whether this is a class of Holdfast with public coroutine methods, as a store is.
 
     >>> is_store(str)
     False

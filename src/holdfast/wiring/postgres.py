@@ -122,7 +122,7 @@ def connections(
 
 
 def connected_engine(engine: Postgres, *, managed: bool = False) -> ConnectedEngine:
-    """Return the engine as a ``State`` uses it; a ``managed`` server is our own, embedded one."""
+    """Return the engine as a ``State`` uses it; ``managed`` says that the server is embedded."""
     found = engine.capabilities
     return ConnectedEngine(
         engine.name,

@@ -50,7 +50,7 @@ async def connect(request: OpenRequest) -> Connections:
 
 
 async def put_beside(found: Connections, request: OpenRequest) -> None:
-    """Make Redis serve the hot contracts of an opened state; with a durable engine, as a hybrid."""
+    """Make Redis serve some stores of an opened state; with a durable engine, as a hybrid."""
     engine = await opened(request, request.redis)
     hybrid = found.durable is not None
     found.add(

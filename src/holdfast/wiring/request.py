@@ -31,7 +31,7 @@ class OpenRequest:
 
 
 def check_embedder(embedder: object) -> None:
-    """Raise if an object is no embedder, before anything is opened.
+    """Raise if this object is not an embedder, before anything is opened.
 
     ::
 

@@ -1,4 +1,4 @@
-"""Puts sealing between the contracts and the engines of an opened state."""
+"""Adds encryption between the contracts and the engines of an opened state."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ LAYERS: Mapping[str, Layer] = {
     "tasks": SealedLedger,
     "schedules": SealedSchedules,
 }
-"""What seals the values of a contract; some others are sealed by ``seal_stores`` itself."""
+"""The class that encrypts the values of a contract; ``seal_stores`` handles some others itself."""
 
 SEALED = frozenset({*LAYERS, "episodes", "history", "channel"})
 
 OPEN = frozenset({"keys"})
-"""Attributes without content of agents: API keys are stored as digests."""
+"""Attributes that need no encryption: API keys are stored as digests."""
 
 
 def provider_named(settings: Settings) -> KeyProvider | None:
-    """Return the provider that the settings name; ``None`` if state is not sealed.
+    """Return the key provider that the settings name; ``None`` if nothing is encrypted.
 
     >>> provider_named(Settings(seal="env:", keys="k1:" + "11" * 32)).current
     'k1'
@@ -77,7 +77,7 @@ def provider_named(settings: Settings) -> KeyProvider | None:
 
 
 def check_provider(seal: object) -> None:
-    """Raise if an object is no key provider, before anything is opened.
+    """Raise if this object is not a key provider, before anything is opened.
 
     >>> check_provider(None)
     """
@@ -90,7 +90,7 @@ def check_provider(seal: object) -> None:
 
 
 def check_sealable(settings: Settings, *, has_keys: bool, embeds: bool) -> None:
-    """Raise if a state with these parts cannot be sealed.
+    """Raise if a state with these settings and parts cannot be encrypted.
 
     ::
 
@@ -114,7 +114,7 @@ def check_sealable(settings: Settings, *, has_keys: bool, embeds: bool) -> None:
 
 
 def is_refused(attribute: str) -> bool:
-    """Return whether sealed mode refuses an attribute of ``State``, whose content it cannot seal.
+    """Return whether sealed mode refuses this attribute of ``State``: it cannot encrypt it.
 
     >>> is_refused("scratchpad"), is_refused("history")
     (True, False)
@@ -123,7 +123,7 @@ def is_refused(attribute: str) -> bool:
 
 
 def refused(attribute: str) -> NotSupportedError:
-    """Return the error of an attribute that is not sealed yet.
+    """Return the error for an attribute that sealed mode refuses.
 
     >>> refused("scratchpad").capability
     'scratchpad'
@@ -138,7 +138,7 @@ def refused(attribute: str) -> NotSupportedError:
 
 
 def seal_stores(stores: Stores, seal: Seal) -> Stores:
-    """Return stores whose values pass through ``seal``.
+    """Return the stores with their values encrypted and decrypted by ``seal``.
 
     ::
 

@@ -24,7 +24,7 @@ MAX_BYTES = 65_536
 
 
 def with_secret_files(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment with the content of every file that a ``NAME_FILE`` names.
+    """Return the environment, with the secrets read from the files that ``NAME_FILE`` names.
 
     A container or a service manager gives a process its secrets as files, which other processes
     and crash reports do not see. White space at the end of a file is ignored.

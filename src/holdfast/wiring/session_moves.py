@@ -1,7 +1,7 @@
 """The upgrade to sessions with an owner: each session is moved once, to an id with its owner.
 
-In earlier versions the session id of a task was its session id, for all owners. A migration records
-the contexts that have an owner. The next process that opens the stores moves their sessions; the
+In earlier versions all owners of a context shared the session with its id. A migration records the
+contexts that have an owner. The next process that opens the stores moves their sessions; the
 migration cannot, because a part of them may be in Redis. Every step can be repeated: if a process
 dies, the next one continues.
 """
@@ -87,7 +87,7 @@ async def _move(connections: Connections, moves: SessionMoves, move: SessionMove
 async def _move_log(
     connections: Connections, tenant: str, old: tuple[str, str], new: tuple[str, str]
 ) -> Moved:
-    """Move the log of a session; ids are pairs of prefix and name."""
+    """Move the log of a session; ``old`` and ``new`` are pairs of a prefix and a name."""
     moves = connections.moves
     if moves is None:
         raise NotSupportedError("inmemory", "moving sessions", why="it has no stored sessions")

@@ -162,9 +162,9 @@ class Settings:
     seal: str = ""
     """``HOLDFAST_SEAL``: encrypts content: env: (keys in HOLDFAST_KEYS) or file:/path/of/keys."""
     keys: str = ""
-    """``HOLDFAST_KEYS``: the keys of HOLDFAST_SEAL=env: ID:KEY,ID:KEY; the first is for new."""
+    """``HOLDFAST_KEYS``: keys for HOLDFAST_SEAL=env: as ID:KEY,ID:KEY; the first is current."""
     seal_vectors: str = ""
-    """``HOLDFAST_SEAL_VECTORS``: plain stores vectors unsealed; else sealed mode has none."""
+    """``HOLDFAST_SEAL_VECTORS``: plain stores vectors unencrypted; else sealed mode has none."""
     otel: bool = False
     """``HOLDFAST_OTEL``: traces and metrics of OpenTelemetry, to the global providers."""
     otel_tenant: bool = False
@@ -222,8 +222,8 @@ class Settings:
         """Read the environment, and a ``.env`` file in the current folder if there is one.
 
         The environment overrides the file. An unknown ``HOLDFAST_`` name is logged as a warning
-        that names the nearest known one. A variable with a secret may be in a file, which the
-        variable with ``_FILE`` after its name then names.
+        that names the nearest known one. A secret may be in a file: the variable with ``_FILE``
+        after its name then has the path of the file.
 
         >>> Settings.from_environment({"STORAGE_TYPE": "memory"}).storage_type
         'memory'

@@ -87,7 +87,7 @@ class State:
 
     @property
     def tenant(self) -> str:
-        """The tenant whose data it is."""
+        """The tenant whose data the state reads and writes."""
         return self._tenant
 
     @property
@@ -179,7 +179,7 @@ class State:
 
     @property
     def runner(self) -> type[Runner]:
-        """What a worker runs handlers with: one that traces them if the state has telemetry."""
+        """The class with which a worker runs handlers; with telemetry, it traces them."""
         return Runner if self.tracing is None else self.tracing.runner
 
     @property
@@ -190,7 +190,7 @@ class State:
     def memory(self, agent: Agent, *, session_id: str | None = None) -> AgentMemory:
         """Return an agent's memory: working state, session log and facts.
 
-        It is of one session, or of all sessions without ``session_id``.
+        Without ``session_id`` it covers all sessions of the agent.
 
         ::
 
@@ -260,7 +260,7 @@ class State:
         No other owner can read what it stores, whatever ids they use; nor can the state without an
         owner. With ``memory="shared"`` all owners share facts, recall, the graph and documents;
         sessions, states, boards, threads, items and channels stay separate. With an empty owner the
-        view has the data without an owner. Every view refuses stored ids, which begin with
+        view has the data that belongs to no owner. Every view refuses stored ids, which begin with
         ``holdfast.``. A view cannot be widened: one without shared memory raises for
         ``memory="shared"``. ::
 
@@ -303,8 +303,8 @@ class State:
         its events, facts, boards and tasks. ``session``: log, state, tasks, boards and checkpoints
         under its id. An agent or a session of an owner is named together with ``subject``.
 
-        ``dry_run`` only counts. If the process dies, the same call goes on. ``progress`` is called
-        with a store and how many of its records were deleted. ::
+        ``dry_run`` only counts. If the process dies, call it again to continue. ``progress`` is
+        called with a store and how many of its records were deleted. ::
 
             report = await state.erase(subject="ana")
             print(report.counts, report.receipt)

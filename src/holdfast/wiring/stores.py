@@ -49,9 +49,9 @@ class Stores:
     channel: Callable[[str], Channel] | None = None
     keys: KeyStore | None = None
     memory_log: Events | None = None
-    """What ``memory()`` writes to where there are no episodes; no attribute of its own."""
+    """The log of ``memory()`` if ``episodes`` is ``None``; not an attribute of ``State``."""
     wakes: Wakes | None = None
-    """What ``memory()`` asks how a session is found; no attribute of its own."""
+    """Tells ``memory()`` whether a session lost events; not an attribute of ``State``."""
 
     def use_limits(self, limits: Limits) -> None:
         """Use other limits than the default ones in all stores.
@@ -67,9 +67,9 @@ class Stores:
 
 
 def stores_of_owner(stores: Stores, owner: str, *, memory: MemoryScope = "owner") -> Stores:
-    """Return the stores of one owner, on ids that nobody else can name; without the API keys.
+    """Return the stores of one owner, whose ids no other owner can use; without the API keys.
 
-    Blobs are not divided by owner, but nobody can guess a ref. ::
+    Blobs are not separated by owner, but a ref cannot be guessed. ::
 
         ana = stores_of_owner(stores, "ana")
     """
@@ -79,7 +79,7 @@ def stores_of_owner(stores: Stores, owner: str, *, memory: MemoryScope = "owner"
 
 
 def stores_of_nobody(stores: Stores, *, memory: MemoryScope = "owner") -> Stores:
-    """Return the stores of what nobody owns: they refuse stored ids of owners; no API keys.
+    """Return the stores of data without an owner: they refuse ids of owners; no API keys.
 
     ::
 

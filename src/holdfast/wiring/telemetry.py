@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def telemetry_of(given: object, settings: Settings) -> Telemetry | None:
-    """Return the telemetry that ``open`` was given, or else that of the settings; ``None`` is off.
+    """Return the telemetry passed to ``open``, or that of the settings; ``None`` if it is off.
 
     >>> telemetry_of(None, Settings()) is None
     True
@@ -61,7 +61,7 @@ def span_ids() -> logging.Filter:
 
 
 def tracing_of(options: Telemetry | None) -> Tracing | None:
-    """Return what traces a state; ``None`` is off.
+    """Return the object that traces a state; ``None`` if telemetry is off.
 
     >>> tracing_of(None) is None
     True

@@ -16,7 +16,7 @@ MOST_FIELDS = 40
 """A schema with more properties is answered as one JSON text."""
 
 PREFIX = "f."
-"""What the names of the inputs begin with."""
+"""Prefix of the names of the inputs."""
 
 _MOST_REFS = 8
 _MOST_CHOICES = 100
@@ -28,7 +28,7 @@ class Field:
     """One input of the form."""
 
     name: str
-    """The property that it sets; empty for the whole answer."""
+    """The property that the input sets; empty for the whole answer."""
 
     kind: Kind
     label: str
@@ -48,7 +48,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What the page shows: the inputs, the schema, and a problem that is of no single input."""
+    """The form on the page: the inputs, the schema, and a problem that concerns no single input."""
 
     fields: list[Field]
     schema: dict[str, Any]
@@ -56,7 +56,7 @@ class Form:
 
 
 def schema_of(task: TaskRecord) -> dict[str, Any] | None:
-    """Return the schema that an answer to a task's question must fit.
+    """Return the JSON Schema that an answer to a task's question must fit, or ``None``.
 
     ::
 
@@ -68,7 +68,7 @@ def schema_of(task: TaskRecord) -> dict[str, Any] | None:
 
 
 def form_of(task: TaskRecord, problem: Problem | None = None) -> Form | None:
-    """Return the form of a task's question; ``None`` if any text will do.
+    """Return the form of a task's question; ``None`` if any text is a valid answer.
 
     ::
 
@@ -162,7 +162,7 @@ def _resolved(part: object, root: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def value_of(schema: Mapping[str, Any], form: Mapping[str, str]) -> Any:
-    """Return the value that a filled form gives. Raises ``InvalidInputError`` with its path.
+    """Return the value of a filled form. Raises ``InvalidInputError`` with the path of the problem.
 
     >>> value_of({"properties": {"n": {"type": "integer"}}}, {"f.n": "7"})
     {'n': 7}

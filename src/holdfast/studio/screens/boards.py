@@ -23,7 +23,7 @@ SHOWN = 50
 
 
 async def boards(desk: Desk, request: Request) -> Response:
-    """Show the conversations that have boards; a board is found by its conversation's id too."""
+    """Show the conversations that have boards; with ``?id=``, go to that conversation's boards."""
     query = request.query_params
     if query.get("id"):
         owned = f"?{urlencode({'owner': query['owner']})}" if query.get("owner") else ""
@@ -50,7 +50,7 @@ def _path(request: Request) -> str:
 
 
 async def move(desk: Desk, request: Request) -> Response:
-    """Give a card another status."""
+    """Change the status of a card."""
     form = desk.form(request)
     store = desk.memory_state(request).boards
     list_id, card = form.get("board", ""), form.get("card", "")
@@ -61,7 +61,7 @@ async def move(desk: Desk, request: Request) -> Response:
 
 
 async def start_afresh(desk: Desk, request: Request) -> Response:
-    """Plan a failed card again, with no retries used."""
+    """Set a failed card to planned again, and reset its retries."""
     form = desk.form(request)
     store = desk.memory_state(request).boards
     if await store.force_retry(form.get("board", ""), form.get("card", "")) is None:
@@ -84,7 +84,7 @@ async def add(desk: Desk, request: Request) -> Response:
 
 
 async def rename(desk: Desk, request: Request) -> Response:
-    """Give a card another title."""
+    """Change the title of a card."""
     form = desk.form(request)
     store = desk.memory_state(request).boards
     card, title = form.get("card", ""), form.get("title", "").strip()

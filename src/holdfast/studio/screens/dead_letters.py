@@ -27,7 +27,7 @@ async def letters(desk: Desk, request: Request) -> Response:
 
 
 async def replay(desk: Desk, request: Request) -> Response:
-    """Store the event of a dead letter after all."""
+    """Try again to store the event of a dead letter."""
     form = desk.form(request)
     await replay_dead_letter(desk.state(request), form.get("letter", ""))
     return back(form, "/studio/dead-letters")

@@ -1,4 +1,4 @@
-"""Erase a person: what would go, the name typed to confirm, and the receipts."""
+"""Erase a person: shows what would be deleted, asks to type the name, and lists receipts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHOWN = 100
 
 
 async def erasures(desk: Desk, request: Request) -> Response:
-    """Show the erasures, and what one of a subject would delete."""
+    """Show the erasures, and what an erasure of a subject would delete."""
     query = request.query_params
     counts = None
     if subject := query.get("subject", ""):

@@ -99,7 +99,7 @@ async def forget(desk: Desk, request: Request) -> Response:
 
 
 async def forget_many(desk: Desk, request: Request) -> Response:
-    """Delete the chosen facts; those that are gone already are left out."""
+    """Delete the chosen facts; those that no longer exist are skipped."""
     form = desk.form(request)
     store, namespace = desk.memory_state(request).long_term, form.get("namespace") or DEFAULT
     for one in [one for one in form.get("tasks", "").split(",") if one][:SHOWN]:

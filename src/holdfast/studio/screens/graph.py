@@ -1,4 +1,4 @@
-"""The knowledge graph: search an entity, walk from it, delete."""
+"""The knowledge graph: search an entity, show its neighbours, delete."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ SHOWN = 200
 LISTED = 50
 DEPTHS = (1, 2, 3)
 FAR = 4
-"""How many steps a path may have."""
+"""Maximum number of relationships in a path."""
 
 REACH = 1000
-"""How many entities are looked at for a path."""
+"""Maximum number of entities that the search for a path reads."""
 
 
 async def graph(desk: Desk, request: Request) -> Response:
@@ -88,7 +88,7 @@ async def graph(desk: Desk, request: Request) -> Response:
 
 
 async def _known(store: KnowledgeGraph, name: str) -> str:
-    """Return the id of an entity that is given by its name or its id."""
+    """Return the id of the entity that has this name or this id."""
     found = await store.find_entities([name])
     return found[0].id if found else name
 

@@ -1,4 +1,4 @@
-"""Parts of a neighbourhood: a path between two entities, and what is left when some are hidden."""
+"""Parts of a neighbourhood: a path between two entities, and the rest when some are hidden."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Hop(NamedTuple):
 
     relationship: Relationship
     forward: bool
-    """Whether the path follows its direction."""
+    """Whether the path follows the direction of the relationship."""
 
     to: Entity
 

@@ -1,4 +1,4 @@
-"""Health: engines with latency, durability and warnings, and what waits."""
+"""Health: engines with latency, durability and warnings, and the backlogs."""
 
 from __future__ import annotations
 

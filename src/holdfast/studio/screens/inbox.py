@@ -18,7 +18,7 @@ SHOWN = 50
 
 
 async def inbox(desk: Desk, request: Request) -> Response:
-    """Show what waits, the longest first."""
+    """Show the tasks that wait for an answer, the longest waiting first."""
     page = await desk.state(request).tasks.list(
         states=WAITING, order="oldest", limit=SHOWN, count=True, first_message=True
     )

@@ -1,6 +1,6 @@
-"""What a session sees of a task: operators all of it, owners what the service shows its clients.
+"""What a session sees of a task: operators see all, owners what the service shows clients.
 
-Notes may hold a traceback, and steps what a handler asked of other systems.
+Notes may have a traceback, and steps may have requests of a handler to other systems.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def seen_task(session: Session, task: TaskRecord) -> TaskRecord:
 
 
 def seen_tasks(session: Session, tasks: Iterable[TaskRecord]) -> list[TaskRecord]:
-    """Return tasks as a session sees them; an owner sees none that tasks submitted.
+    """Return tasks as a session sees them; an owner does not see child tasks.
 
     ::
 
@@ -38,7 +38,7 @@ def seen_tasks(session: Session, tasks: Iterable[TaskRecord]) -> list[TaskRecord
 
 
 def seen_events(session: Session, events: Iterable[TaskEvent]) -> list[TaskEvent]:
-    """Return the events of a task that a session sees: an owner no step, no note, no worker.
+    """Return the events that a session sees; for an owner without steps, notes and workers.
 
     ::
 

@@ -20,7 +20,7 @@ from holdfast.values.text import tokenize
 
 SHOWN = 8
 BUDGET = 400
-"""How many tokens the assembled context has that the page shows."""
+"""Maximum tokens of the assembled context that the page shows."""
 
 ARMS = {"lexical": "words", "semantic": "meaning"}
 
@@ -72,7 +72,7 @@ async def recall(desk: Desk, request: Request) -> Response:
 
 
 def marked(event: Event, words: set[str]) -> list[tuple[str, bool]]:
-    """Split an event's text into pieces, and say which of them match a word of the question.
+    """Split an event's text into pieces, each with whether it matches a word of the question.
 
     The template escapes each piece: no markup is made here.
     """
@@ -85,7 +85,7 @@ def marked(event: Event, words: set[str]) -> list[tuple[str, bool]]:
 
 
 async def pin(desk: Desk, request: Request) -> Response:
-    """Save what an event says as a fact; sent twice, it is one fact."""
+    """Save the text of an event as a fact; a form that is sent twice saves one fact."""
     form = desk.form(request)
     text = form.get("text", "").strip()
     if not text:

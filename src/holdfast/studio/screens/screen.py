@@ -27,4 +27,4 @@ class Screen:
     page: Handler
     actions: Mapping[str, Handler] = field(default_factory=dict)
     operators: bool = False
-    """Whether only operators may see it."""
+    """Whether only operators may see the screen."""

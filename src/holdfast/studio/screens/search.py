@@ -1,4 +1,4 @@
-"""One search over all: tasks, sessions, memories, facts and entities, by words or by an id."""
+"""Search tasks, sessions, memories, facts and entities at once, by words or by an id."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from holdfast.values.tasks.records import TaskRecord
 
 SHOWN = 8
 NEWEST = 200
-"""How many tasks are searched for words, the last changed first."""
+"""Maximum number of tasks that are searched for words, the last changed first."""
 
 AGENTS = 10
-"""Of how many agents the facts are searched."""
+"""Maximum number of agents whose facts are searched."""
 
 T = TypeVar("T")
 
 
 async def search(desk: Desk, request: Request) -> Response:
-    """Show what has the words, or the id, of a question."""
+    """Show everything that matches the words, or has the id, of a query."""
     words = request.query_params.get("q", "").strip()
     state = desk.memory_state(request)
     tasks, sessions, hits, facts, entities, late = [], [], [], [], [], ""
@@ -72,7 +72,7 @@ def _first(task: TaskRecord) -> str:
 
 
 async def _found(asked: Awaitable[T]) -> T | None:
-    """Return an answer; none where the words are no id, or the store has no such search."""
+    """Return a result; ``None`` if the words are not a valid id, or the store cannot search so."""
     try:
         return await asked
     except (InvalidInputError, NotSupportedError):

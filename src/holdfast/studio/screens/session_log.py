@@ -13,13 +13,13 @@ from holdfast.values.identity import ALL_AGENTS, AgentId
 from holdfast.wiring.state import State
 
 WINDOW = 100
-"""How many events a page shows."""
+"""Maximum number of events on a page."""
 
 CHUNK = 25
-"""How many events are read at once, so that large ones are not all read before they are counted."""
+"""How many events are read at once: reading stops when a page has enough bytes."""
 
 MOST_BYTES = 2 * 1024 * 1024
-"""How many bytes of payloads a page shows."""
+"""Maximum bytes of payloads on a page."""
 
 _EVER = (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
 _MOST_EPOCHS = 8
@@ -27,13 +27,13 @@ _MOST_EPOCHS = 8
 
 @dataclass(frozen=True, slots=True)
 class LogPart:
-    """The events around one of them, the number of that one, and that of the newest."""
+    """The events around one event, the number of that event, and the number of the newest."""
 
     events: list[Event]
     at: int
     last: int
     left_out: int = 0
-    """How many events are shown without their payloads, since these are too large."""
+    """How many events are shown without their payloads, because these are too large."""
 
 
 async def read_part(
@@ -64,7 +64,7 @@ async def read_part(
 async def _read_back(
     episodes: EpisodicMemory, newest: Event, high: int, types: list[str] | None
 ) -> list[Event]:
-    """Read the events up to a number, chunk by chunk, until there are enough bytes."""
+    """Read the events up to the number ``high``, in chunks, until a page has enough bytes."""
     found: list[Event] = []
     size, end, epoch = 0, high, newest.epoch
     while end > max(high - WINDOW, 0) and size < MOST_BYTES:
@@ -101,7 +101,7 @@ async def delete_event(state: State, session: str, event: str) -> None:
 
 
 def _within(events: list[Event]) -> tuple[list[Event], int]:
-    """Return events without the payloads that a page has no room for, the newest kept first."""
+    """Return events without the payloads that do not fit on a page; the newest have priority."""
     left, shown, left_out = MOST_BYTES, list[Event](), 0
     for event in reversed(events):
         size = _size(event)

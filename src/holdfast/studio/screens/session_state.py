@@ -1,4 +1,4 @@
-"""The working state of a session at a moment, and what the write before had changed in it."""
+"""The working state of a session at a moment, and what its last write before that changed."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class StateThen:
 
     snapshot: StateSnapshot
     changes: Mapping[str, Change] = field(default_factory=dict)
-    """What became of each key with the write that made this version; only of known ones."""
+    """What the write that made this version did to each key; empty if it is not known."""
 
     written_at: datetime | None = None
     before: StateSnapshot | None = None
     is_known: bool = True
-    """Whether the version of that moment is kept."""
+    """Whether the version of that moment is still stored."""
 
 
 async def read_state(store: ShortTerm, session: str, moment: datetime | None) -> StateThen:
@@ -74,7 +74,7 @@ async def _with_changes(
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Change]:
-    """Return what became of each key; keys that stayed as they were are left out.
+    """Return what happened to each key; unchanged keys are left out.
 
     >>> differences({"a": 1, "b": 2, "c": 3}, {"a": 1, "b": 4, "d": 5})
     {'b': 'changed', 'd': 'new', 'c': 'dropped'}

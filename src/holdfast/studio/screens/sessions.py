@@ -1,4 +1,4 @@
-"""Sessions: the log of all agents in one, at any number of it, its working state, and its tasks."""
+"""Sessions: the log of a session, at any event, with its working state and its tasks."""
 
 from __future__ import annotations
 
@@ -70,10 +70,10 @@ async def session(desk: Desk, request: Request) -> Response:
 
 
 async def fork(desk: Desk, request: Request) -> Response:
-    """Copy the log up to a number, and the state of then, into a new session, and go there.
+    """Copy the log up to a number, and the state at that time, to a new session, and show it.
 
-    Sent twice, it is one fork. A process that dies in between has copied the log; the form sent
-    again copies the state.
+    A form that is sent twice makes one fork. If the process dies after it has copied the log, send
+    the form again to copy the state.
     """
     key, form = request.path_params["id"], desk.form(request)
     into, at = form.get("into", "").strip(), _number(form.get("at", ""))
@@ -105,7 +105,7 @@ async def end(desk: Desk, request: Request) -> Response:
 
 
 async def erase(desk: Desk, request: Request) -> Response:
-    """Delete a session with its log and its working state; the id typed confirms it."""
+    """Delete a session with its log and its working state; the typed id confirms it."""
     key, form = request.path_params["id"], desk.form(request)
     if form.get("confirm", "") != key:
         raise InvalidInputError("confirm", "must be the id of the session")
@@ -122,7 +122,7 @@ def _path(request: Request, session_id: str) -> str:
 
 
 def _moment(part: LogPart) -> datetime | None:
-    """Return when the next event was recorded: what was written before that was there by then."""
+    """Return the time of the next event, up to which writes count; ``None`` at the newest event."""
     if part.at >= part.last:
         return None
     later = [event.occurred_at for event in part.events if event.seq > part.at]

@@ -20,7 +20,7 @@ from holdfast.values.lifecycle import TERMINAL, Actor
 from holdfast.values.tasks.events import StepRecord, Transition
 
 WINDOW = 200
-"""How many events a page shows of a task that has more than ``WHOLE``."""
+"""How many events a page shows if the task has more than ``WHOLE``."""
 
 WHOLE = 500
 CHILDREN, FEEDBACK = 50, 20
@@ -110,7 +110,7 @@ async def feedback(desk: Desk, request: Request) -> Response:
 
 
 def _at(text: str, last: int) -> int:
-    """Return the event of ``?at=``, within the timeline."""
+    """Return the number of the event in ``?at=``, limited to the timeline."""
     if not text.isascii() or not text.isdigit() or len(text) > 18:
         return last
     return min(max(int(text), 1), last)

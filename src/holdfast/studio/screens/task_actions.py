@@ -1,4 +1,4 @@
-"""What forms do with tasks; the inbox, the list and the page of a task share it."""
+"""The actions of forms on tasks, shared by the inbox, the list and the page of a task."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def task_path(task_id: str) -> str:
 
 
 def task_id(desk: Desk, request: Request) -> str:
-    """Return the task that a form is about: that of the path, or of the field ``task``."""
+    """Return the id of the task that a form is about, from the path or from the field ``task``."""
     found = request.path_params.get("id") or desk.form(request).get("task", "")
     if not found:
         raise InvalidInputError("task", "is missing")
@@ -47,7 +47,7 @@ async def answer(desk: Desk, request: Request) -> Response:
 
 
 async def _typed(desk: Desk, request: Request, key: str) -> str:
-    """Return the answer that the form of a schema gives, as JSON text."""
+    """Return the answer from the form of a schema, as JSON text."""
     task = await desk.state(request).tasks.get(key, messages_limit=1, artifacts=False)
     schema = None if task is None else schema_of(task)
     if schema is None:
@@ -57,7 +57,7 @@ async def _typed(desk: Desk, request: Request, key: str) -> str:
 
 
 def answer_on(page: Handler) -> Handler:
-    """Return the action that answers; a form that was refused is shown on the page again.
+    """Return the action that answers a task; if the answer is refused, ``page`` shows it again.
 
     ::
 
@@ -102,7 +102,7 @@ async def resume(desk: Desk, request: Request) -> Response:
 
 
 async def retry(desk: Desk, request: Request) -> Response:
-    """Submit the work of a task again, and go to the new task."""
+    """Submit a task again, and go to the new task."""
     key, form = task_id(desk, request), desk.form(request)
     made = await desk.state(request).tasks.retry(
         key, submit_key=form.get("submit_key") or None, by=_by(desk, request)
@@ -111,7 +111,7 @@ async def retry(desk: Desk, request: Request) -> Response:
 
 
 async def resume_failed(desk: Desk, request: Request) -> Response:
-    """Let a failed task go on from its last stored step, as a new task, and go there."""
+    """Continue a failed task from its last stored step, as a new task, and go there."""
     key, form = task_id(desk, request), desk.form(request)
     made = await desk.state(request).tasks.resume_failed(
         key, submit_key=form.get("submit_key") or None, by=_by(desk, request)
@@ -120,7 +120,7 @@ async def resume_failed(desk: Desk, request: Request) -> Response:
 
 
 async def fork(desk: Desk, request: Request) -> Response:
-    """Make a new task with what this one had stored after an event, and go there."""
+    """Fork a task: a new task continues from what it had stored after an event. Go there."""
     key, form = task_id(desk, request), desk.form(request)
     at = form.get("at", "")
     if not (at.isascii() and at.isdigit() and len(at) < 18):
@@ -137,7 +137,7 @@ async def fork(desk: Desk, request: Request) -> Response:
 
 
 def _by(desk: Desk, request: Request) -> str:
-    """Return who acts, as the timeline of a task names them."""
+    """Return the name of the user, as it is written to the timeline of a task."""
     owner = desk.session(request).owner
     return f"{'operator' if owner is None else owner} (Studio)"
 

@@ -32,15 +32,15 @@ TILES = (
 )
 TOGETHER = {TaskState.INPUT_REQUIRED: (TaskState.INPUT_REQUIRED, TaskState.AUTH_REQUIRED)}
 RARE = tuple(one for one in TaskState if one not in FLOW)
-"""States that few tasks are in: an index of the ledger has them."""
+"""States that few tasks are in; the ledger has an index of these tasks."""
 
 COUNTED = 5_000
-"""How many tasks are counted at most: with more, the numbers say so."""
+"""Maximum number of tasks that are counted; if there are more, the page says so."""
 
 SINCE = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(days=7)}
 MOST_AT_ONCE = 200
 ALL = {"retry": "Run again", "pause": "Pause", "cancel": "Cancel"}
-"""What can be done to all tasks that match a filter."""
+"""The actions on all tasks that match a filter, with their labels."""
 FILTERS = ("state", "agent", "context", "owner", "since", "worker", "q")
 
 
@@ -100,7 +100,7 @@ def _filters(desk: Desk, request: Request) -> dict[str, Any]:
 
 
 async def _asked(desk: Desk, request: Request, filters: dict[str, Any]) -> dict[str, Any] | None:
-    """Count the tasks that ``?all=`` is for, before anything is done to them."""
+    """Count the tasks that the action in ``?all=`` would change, for the confirmation."""
     query = request.query_params
     if query.get("all") not in ALL or not desk.writes(request):
         return None
@@ -119,7 +119,7 @@ async def _asked(desk: Desk, request: Request, filters: dict[str, Any]) -> dict[
 async def _matching(
     desk: Desk, request: Request, what: str, filters: dict[str, Any]
 ) -> tuple[list[str], bool]:
-    """Return the tasks that match and can be changed, as the session sees them, and if more do."""
+    """Return the ids of matching tasks that the session may change, and whether there are more."""
     ledger = desk.state(request).tasks
     found = await getattr(ledger, f"{what}_many")(**_where(filters), dry_run=True)
     if desk.session(request).operator:
@@ -128,7 +128,7 @@ async def _matching(
 
 
 def _where(filters: dict[str, Any]) -> dict[str, Any]:
-    """Return a filter that names states: an owner alone is none for an operation on many tasks."""
+    """Return the filter with all states if it has none: bulk operations need more than an owner."""
     return {**filters, "states": filters["states"] or list(TaskState)}
 
 
@@ -143,11 +143,11 @@ async def _is_seen(desk: Desk, request: Request, task_id: str) -> bool:
 class _Counts(NamedTuple):
     states: Mapping[str, int]
     least: set[str]
-    """The states of which there are at least so many, and maybe more."""
+    """The states whose counts are lower bounds."""
 
 
 async def _counts(ledger: TaskLedger, filters: dict[str, Any]) -> _Counts:
-    """Count tasks by state without reading all of a large tenant; rare states are counted all."""
+    """Count tasks by state, up to ``COUNTED``; tasks in rare states are counted separately."""
     where = {**filters, "states": None, "text": None}
     found = await ledger.counts("state", limit=COUNTED, **where)
     if not found.capped:
@@ -158,7 +158,7 @@ async def _counts(ledger: TaskLedger, filters: dict[str, Any]) -> _Counts:
 
 
 async def submit(desk: Desk, request: Request) -> Response:
-    """Submit a task. The form has a submit key: sent twice, it is one task."""
+    """Submit a task. The form has a submit key: if it is sent twice, one task is submitted."""
     form, session = desk.form(request), desk.session(request)
     if not session.operator:
         # The service takes messages for the agents of its app only; Studio does not know them.
@@ -176,7 +176,7 @@ async def submit(desk: Desk, request: Request) -> Response:
 
 
 def _many(what: str) -> Handler:
-    """Return the action that does something to each chosen task."""
+    """Return the form action that does ``what`` to each chosen task."""
 
     async def act(desk: Desk, request: Request) -> Response:
         form = desk.form(request)
@@ -199,7 +199,7 @@ def _many(what: str) -> Handler:
 
 
 def _all(what: str) -> Handler:
-    """Return the action that does something to a thousand tasks that match the filter."""
+    """Return the form action that does ``what`` to up to a thousand tasks that match the filter."""
 
     async def act(desk: Desk, request: Request) -> Response:
         filters = _filters(desk, request)

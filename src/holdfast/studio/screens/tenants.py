@@ -14,7 +14,7 @@ SHOWN = 100
 
 
 async def tenants(desk: Desk, request: Request) -> Response:
-    """List the tenants; whoever logged in by a key sees the own one only."""
+    """List the tenants; a user who logged in with an API key sees only its tenant."""
     session = desk.session(request)
     found = [session.tenant]
     more = ""

@@ -1,4 +1,4 @@
-"""The events of a task as rows of a feed, and as the data of its picture."""
+"""The events of a task as rows of a list, and as the data of a chart."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _PROBLEMS = {TaskState.FAILED, TaskState.REJECTED, TaskState.CANCELED}
 
 
 def rows(events: Iterable[TaskEvent], show: str = "") -> list[dict[str, Any]]:
-    """Return the rows of the feed: following chunks of an artifact are one row.
+    """Return the rows of the list: consecutive chunks of an artifact are one row.
 
-    ``say`` and ``ask`` records are left out: the message beside them has the same text. ::
+    ``say`` and ``ask`` steps are left out: their message has the same text. ::
 
         rows(await ledger.events(task.id), "problems")
     """
@@ -83,7 +83,7 @@ def _row(event: TaskEvent) -> dict[str, Any]:
 
 
 def picture(events: Sequence[TaskEvent], *, live: bool) -> dict[str, Any]:
-    """Return what the picture of a timeline needs, as plain JSON.
+    """Return the data for the chart of a timeline, as plain JSON.
 
     ::
 
