@@ -1,4 +1,4 @@
-"""Keyed digests of words, names and values: an engine compares them, and cannot read them."""
+"""Keyed digests of words, names and values: an engine can compare but not read them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from holdfast.values.text import names_in, tokenize
 
 DIGEST_BYTES = 12
 MAX_FIELDS = 16_384
-"""How many fields of one sealed value can be filtered by; a value with more is refused."""
+"""Maximum number of fields of an encrypted value that filters can use; more are refused."""
 
 # Neither a vowel nor a suffix: the tokeniser returns such a word as it is.
 _ALPHABET = str.maketrans("abcdef", "bcdfgh")
@@ -29,14 +29,14 @@ _MARKS = "?\uff1f\u061f\u037e"
 
 @dataclass(frozen=True, slots=True)
 class BlindQuestion:
-    """A question in blind words, and the lexeme of each."""
+    """A question as keyed digests of its words, and the lexeme of each digest."""
 
     text: str
     lexemes: Mapping[str, str]
 
 
 class Blind:
-    """The digests of one tenant.
+    """Makes the keyed digests of one tenant.
 
     >>> blind = Blind(bytes(32))
     >>> blind.words("low tides") == blind.words("the tide is low")
@@ -47,7 +47,7 @@ class Blind:
         self._secret = secret
 
     def digest(self, kind: str, *parts: str) -> str:
-        """Return a digest as a word that the tokeniser does not change.
+        """Return a keyed digest, as a word that the tokeniser does not change.
 
         >>> len(Blind(bytes(32)).digest("word", "tide"))
         24
@@ -59,7 +59,7 @@ class Blind:
         return keyed.hexdigest().translate(_ALPHABET)
 
     def words(self, text: str, *, language: str = "english") -> str:
-        """Return the words of a text, sorted, with repeats.
+        """Return the digests of a text's words, sorted, with repeats.
 
         >>> Blind(bytes(32)).words("")
         ''
@@ -69,7 +69,7 @@ class Blind:
         )
 
     def event(self, type: str, payload: dict[str, Any], when: datetime) -> BlindWords:
-        """Return the words of an event.
+        """Return the digests of an event's words.
 
         ::
 
@@ -99,7 +99,7 @@ class Blind:
         )
 
     def question(self, text: str) -> BlindQuestion:
-        """Return a question in blind words, followed by the names that it may contain.
+        """Return the digests of a question's words, then of the names that it may contain.
 
         >>> Blind(bytes(32)).question(" ").text
         ' '
@@ -112,7 +112,7 @@ class Blind:
         return BlindQuestion(" ".join([*words, *names]) or "?", lexemes)
 
     def scalars(self, payload: Mapping[str, Any]) -> dict[str, str]:
-        """Return what a filter compares of the top level of a payload.
+        """Return the digests of the scalars at the top level of a payload, for filters.
 
         >>> len(Blind(bytes(32)).scalars({"use": "postgres", "tags": []}))
         1
@@ -122,7 +122,7 @@ class Blind:
         return {self.key((key,)): self.value((key,), value) for key, value in found.items()}
 
     def fields(self, value: Mapping[str, Any]) -> dict[str, list[str]]:
-        """Return what a filter compares of all levels of an object.
+        """Return the digests of the scalars at all levels of an object, for filters.
 
         >>> len(Blind(bytes(32)).fields({"author": {"name": "Ravi"}, "tags": ["a", "b"]}))
         3
@@ -140,7 +140,7 @@ class Blind:
         return self.digest("key", *path, "")
 
     def value(self, path: Path, value: Any) -> str:
-        """Return the digest of a scalar at a path; equal numbers have the same."""
+        """Return the digest of a scalar at a path; equal numbers have equal digests."""
         return self.digest("value", *path, _canonical(value))
 
     def filter(self, wanted: Filter, *, whole: bool) -> Filter:

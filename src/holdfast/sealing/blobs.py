@@ -1,7 +1,8 @@
-"""Sealed blobs: bytes in parts, each sealed, with the content type and the digest beside them.
+"""Encrypted blobs: the bytes in parts, each encrypted, and the content type and the digest.
 
-Each blob has a key of its own, made from the data key of its owner and a random salt, so that the
-nonce of a part is its number. A part is bound to its blob, its number and whether it is the last.
+Each blob has its own key, derived from the data key of its owner and a random salt, so that the
+number of a part can be its nonce. A part is bound to its blob, its number and whether it is the
+last.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 PART_BYTES = 64 << 10
-"""How many bytes of a blob are sealed together."""
+"""How many bytes of a blob are encrypted together."""
 
 _TAG_BYTES = 16
 _SALT_BYTES = 16
@@ -39,9 +40,9 @@ _DIGEST_NONCE = b"\xff" * _NONCE_BYTES
 
 
 class SealedBlobs(BlobStorage):
-    """``BlobStorage`` in front of an engine's. Blobs are sealed with the key of their subject.
+    """Encrypts what a ``BlobStorage`` stores, with the data key of each blob's subject.
 
-    A ref is read with the key that it was sealed with, as nobody can guess it.  ::
+    Whoever has a ref can read its blob, whatever the subject: a ref cannot be guessed. ::
 
         blobs = SealedBlobs(PostgresBlobs(engine), sealing).for_subject("ana")
     """
@@ -52,7 +53,7 @@ class SealedBlobs(BlobStorage):
         self._subject = ""
 
     def for_subject(self, subject: str) -> Self:
-        """Return the same blobs; new ones are sealed with the key of a subject."""
+        """Return a view of the same blobs; new ones are encrypted with the key of this subject."""
         other = copy(self)
         vars(other).update(_inner=self._inner.for_subject(subject), _subject=subject)
         return other
@@ -178,7 +179,7 @@ class SealedBlobs(BlobStorage):
 
 
 class _Box(NamedTuple):
-    """What seals and opens the parts of one blob."""
+    """Encrypts and decrypts the parts of one blob."""
 
     cipher: AESGCM
     tenant: str

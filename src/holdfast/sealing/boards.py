@@ -1,4 +1,4 @@
-"""Sealed to-do boards: titles, notes and labels are sealed."""
+"""Encrypted to-do boards: titles, notes and labels are encrypted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Lists: TypeAlias = list[TaskList]
 
 
 class SealedBoards(BoardStorage):
-    """``BoardStorage`` in front of an engine's.
+    """Encrypts the titles, notes and labels that a ``BoardStorage`` stores.
 
     ::
 

@@ -1,4 +1,4 @@
-"""Sealed channels: the text of each event is sealed."""
+"""Encrypted channels: the text of each event is encrypted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from holdfast.values.owners import split_owned
 
 
 class SealedChannels(ChannelStorage):
-    """``ChannelStorage`` in front of an engine's.
+    """Encrypts the events that a ``ChannelStorage`` stores.
 
     ::
 
@@ -25,7 +25,7 @@ class SealedChannels(ChannelStorage):
     async def publish(
         self, name: str, event_id: str, text: str, retention_seconds: float
     ) -> StoredEvent:
-        """Append an event; a retry has the same bytes."""
+        """Append an event; a retry encrypts it to the same bytes."""
         self._seal.check("event", text)
         owner, _ = split_owned(name)
         sealer = await self._seal.sealer(owner)

@@ -1,4 +1,4 @@
-"""Sealed checkpoints: bodies, metadata, values, writes and labels are sealed."""
+"""Encrypted checkpoints: bodies, metadata, values, writes and labels are encrypted."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from holdfast.values.sealed import SEALED, is_sealed
 
 
 class SealedCheckpoints(CheckpointStorage):
-    """``CheckpointStorage`` in front of an engine's.
+    """Encrypts what a ``CheckpointStorage`` stores.
 
-    A label is sealed so that equal labels of one owner are equal: ``list`` finds them.  ::
+    Equal labels of one owner are encrypted to the same bytes, so that ``list`` finds them. ::
 
         checkpoints = SealedCheckpoints(PostgresCheckpoints(engine), sealing)
     """

@@ -1,4 +1,4 @@
-"""The sealed value: version, number of the data key, nonce, ciphertext."""
+"""The format of an encrypted value: version, number of the data key, nonce, ciphertext."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NONCE_BYTES = 12
 
 
 class Place(NamedTuple):
-    """Where a value is stored: nothing sealed for one place opens in another."""
+    """Where a value is stored. A value encrypted for one place cannot be decrypted in another."""
 
     store: str
     id: str
@@ -32,7 +32,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A sealed value, taken apart."""
+    """The parts of an encrypted value."""
 
     number: int
     nonce: bytes
@@ -40,7 +40,7 @@ class Box:
 
     @classmethod
     def of(cls, data: bytes) -> Box:
-        """Take sealed bytes apart. Raises ``SealedError`` if they are none."""
+        """Parse encrypted bytes. Raises ``SealedError`` if they are not in the format."""
         if len(data) < _HEAD.size or data[0] != VERSION:
             raise SealedError(
                 "a sealed value is damaged, or was written by a newer version of Holdfast"
@@ -50,14 +50,14 @@ class Box:
 
     @classmethod
     def of_text(cls, text: object) -> Box:
-        """Take a sealed text apart."""
+        """Parse an encrypted value in base64. Raises ``SealedError`` if it is damaged."""
         try:
             return cls.of(base64.b64decode(str(text), validate=True))
         except (binascii.Error, ValueError):
             raise SealedError("a sealed value is damaged: it is not base64") from None
 
     def open(self, key: OpenKey, bound: bytes) -> bytes:
-        """Return the plain bytes. ``bound`` must be what they were sealed with."""
+        """Return the plain bytes. ``bound`` must be that with which they were encrypted."""
         from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - an extra
 
         try:
@@ -69,7 +69,7 @@ class Box:
 
 
 def bound_to(tenant: str, place: Place) -> bytes:
-    """Return what a sealed value is bound to.
+    """Return the associated data that binds an encrypted value to its tenant and place.
 
     >>> bound_to("acme", Place("state", "s1", "step"))
     b'["acme","state","s1","step"]'
@@ -78,7 +78,7 @@ def bound_to(tenant: str, place: Place) -> bytes:
 
 
 def seal(key: OpenKey, data: bytes, bound: bytes, *, again: bool) -> bytes:
-    """Seal bytes. With ``again`` the same bytes for the same place give the same result.
+    """Encrypt bytes. With ``again`` the same bytes for the same place give the same result.
 
     ::
 
@@ -94,7 +94,7 @@ def seal(key: OpenKey, data: bytes, bound: bytes, *, again: bool) -> bytes:
 
 
 def number_of_text(text: str) -> int:
-    """Return the number of the data key of a sealed text, without the rest of it.
+    """Return the number of the data key of an encrypted text; decodes only its beginning.
 
     ::
 

@@ -1,4 +1,4 @@
-"""The data keys of one tenant: made on first use, unwrapped, and kept for at most a minute."""
+"""The data keys of one tenant: created on first use, and cached unwrapped for up to a minute."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from holdfast.values.errors import SealedError
 from holdfast.values.failpoints import hit
 
 KEPT_SECONDS = 60
-"""How long a process keeps an unwrapped key."""
+"""How long a process caches an unwrapped key."""
 
 INDEX = "holdfast.index"
-"""The subject whose key makes the keyed digests of a tenant. No owner can have this name."""
+"""The subject whose data key makes a tenant's keyed digests. No owner can have this name."""
 
 _KEY_BYTES = 32
 _NUMBER_BITS = 62
@@ -39,10 +39,10 @@ class OpenKey:
     subject: str
     secret: bytes = field(repr=False)
     made: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
-    """Ciphers and keys that were made of the secret; they end with this object."""
+    """Ciphers and keys that were derived from the secret, cached as long as this object lives."""
 
     def derived(self, purpose: bytes) -> bytes:
-        """Return a key for one purpose.
+        """Return a key for one purpose, derived from the secret.
 
         >>> len(OpenKey(7, "ana", bytes(32)).derived(b"nonce"))
         32
@@ -55,7 +55,7 @@ class OpenKey:
 
 
 class DataKeys:
-    """The unwrapped keys of a tenant; a destroyed one is gone from a process within a minute.
+    """The unwrapped keys of a tenant; every process forgets a destroyed key within a minute.
 
     ::
 
@@ -79,7 +79,7 @@ class DataKeys:
         self._numbers: dict[str, int] = {}
 
     async def of_subject(self, subject: str) -> OpenKey:
-        """Return the key of a subject; made if it has none. Of two that make one, the first counts.
+        """Return the key of a subject; create a missing one. If two processes do, the first wins.
 
         ::
 
@@ -114,7 +114,7 @@ class DataKeys:
         return found
 
     def forget(self, numbers: Collection[int]) -> None:
-        """Drop unwrapped keys at once.
+        """Delete these unwrapped keys from the cache.
 
         ::
 
@@ -127,9 +127,9 @@ class DataKeys:
         }
 
     async def rewrap(self, progress: Callable[[int], None] | None = None) -> int:
-        """Wrap all keys with the provider's current KEK. Returns how many were not yet.
+        """Wrap all keys with the provider's current KEK. Returns how many changed.
 
-        A call that was interrupted is continued by the next one. ::
+        If a call was interrupted, call it again. ::
 
             changed = await keys.rewrap()
         """
@@ -177,7 +177,7 @@ class DataKeys:
         return kept[1]
 
     def _context(self, key: DataKey) -> bytes:
-        """What a wrapped key is bound to, so that its row cannot be moved."""
+        """Return the context that binds a wrapped key to its row, so that it cannot be moved."""
         return encode_json(["holdfast", self._tenant, key.subject, key.number]).encode()
 
 

@@ -1,4 +1,4 @@
-"""Sealed documents: contents and metadata sealed, vectors as they are."""
+"""Encrypted documents: contents and metadata are encrypted, vectors are not."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ D = TypeVar("D", Document, SearchResult)
 
 
 class SealedDocuments(VectorStorage):
-    """``VectorStorage`` in front of an engine's. Vectors must be allowed to be stored plain.
+    """Encrypts what a ``VectorStorage`` stores, except vectors; the settings must allow that.
 
-    A sealed content is one block of text. ::
+    An encrypted content is stored as one text block. ::
 
         documents = SealedDocuments(PostgresVectors(engine), sealing)
     """
@@ -108,7 +108,7 @@ def _place(collection: str, id: str, field: str) -> Place:
 
 
 def _box(content: Sequence[ContentBlock]) -> str:
-    """Return the sealed text of a content; empty if it is plain."""
+    """Return the encrypted text of a stored content; empty if it is not encrypted."""
     if len(content) != 1 or not isinstance(content[0], TextBlock):
         return ""
     return content[0].text if content[0].text.startswith(SEALED_TEXT) else ""

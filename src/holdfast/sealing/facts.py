@@ -1,4 +1,4 @@
-"""Sealed facts: contents, metadata, topics and sources sealed, words by keyed digests."""
+"""Encrypted facts: contents, metadata, topics and sources; words become keyed digests."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ Names: TypeAlias = list[str]
 
 
 class SealedFacts(LongTermStorage):
-    """``LongTermStorage`` in front of an engine's, with the same hits of a search by words.
+    """Encrypts what a ``LongTermStorage`` stores; a search by words finds the same facts.
 
-    A retry has the same bytes, and an update keeps what it does not change; so nothing of a fact is
-    bound to its id, but to its agent and namespace. ::
+    A retry must give the same bytes, and an update copies fields to a new id. So the encryption is
+    bound to the agent and namespace of a fact, not to its id. ::
 
         facts = SealedFacts(PostgresLongTerm(engine), sealing)
     """
@@ -97,7 +97,7 @@ class SealedFacts(LongTermStorage):
         facts: Sequence[UnindexedFact],
         vectors: Sequence[list[float] | None],
     ) -> None:
-        """Store the words that facts lacked."""
+        """Store the words of facts that are not indexed yet."""
         await self._inner.index(await self._question(question), facts, vectors)
 
     async def list(self, scope: FactScope, page: FactPage) -> Memories:

@@ -1,4 +1,4 @@
-"""A sealed knowledge graph: properties sealed, names as keyed digests."""
+"""An encrypted knowledge graph: properties are encrypted, names are keyed digests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from holdfast.values.sealed import is_sealed
 
 
 class SealedGraph(GraphStorage):
-    """``GraphStorage`` in front of an engine's; Cypher cannot read what is sealed.
+    """Encrypts what a ``GraphStorage`` stores; Cypher queries are then refused.
 
     ::
 
@@ -60,7 +60,7 @@ class SealedGraph(GraphStorage):
         await self._inner.put_relationships(sealed)
 
     async def walk(self, walk: Walk) -> SubGraph:
-        """Return the part of the graph that a walk reaches."""
+        """Return the part of the graph that a traversal reaches."""
         found = await self._inner.walk(walk)
         plain = not any(is_sealed(one.properties) for one in found.entities)
         if plain and not any(is_sealed(one.properties) for one in found.relationships):
@@ -92,7 +92,7 @@ class SealedGraph(GraphStorage):
     async def query(
         self, text: str, params: dict[str, Any], columns: int, *, write: bool
     ) -> Sequence[Sequence[Any]]:
-        """Run a Cypher query, unless the graph is sealed."""
+        """Run a Cypher query. Raises ``NotSupportedError`` if the graph is encrypted."""
         if self._seal.keys is not None:
             raise NotSupportedError(
                 "sealed",

@@ -1,4 +1,4 @@
-"""Sealed items: values are sealed, and filtered by keyed digests of their fields."""
+"""Encrypted items: values are encrypted, and filtered by keyed digests of their fields."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from holdfast.values.items import Item, ItemHit, ItemKey, Namespace
 
 
 class SealedItems(ItemStorage):
-    """``ItemStorage`` in front of an engine's.
+    """Encrypts the values that an ``ItemStorage`` stores.
 
     ::
 

@@ -1,4 +1,4 @@
-"""Sealed session logs: bodies and metadata sealed, words and filters by keyed digests."""
+"""Encrypted session logs: bodies and metadata; words and filters use keyed digests."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ from holdfast.values.states import ExpectedWrite, Patched
 from holdfast.values.wakes import Wake
 
 Stored: TypeAlias = Callable[[str, list[str]], Awaitable[Sequence[Event]]]
-"""Reads events of a session by their ids, as they are stored."""
+"""Reads the stored, encrypted events of a session by their ids."""
 
 _METADATA = Place("session", "", "metadata")
-"""A fork copies the metadata of its session, so it is not bound to the id."""
+"""The place of session metadata. It has no id, because a fork copies the metadata."""
 
 
 async def seal_entries(sealing: Seal, entries: Iterable[LogEntry]) -> list[LogEntry]:
@@ -69,10 +69,10 @@ async def seal_entries(sealing: Seal, entries: Iterable[LogEntry]) -> list[LogEn
 async def as_stored(
     sealing: Seal, stored: Stored, entries: Sequence[LogEntry], sealed: Sequence[LogEntry]
 ) -> list[LogEntry] | None:
-    """Return sealed entries again, those that are stored with their stored bodies.
+    """Return the encrypted entries, with the stored bodies for those that are already stored.
 
-    The bytes of a retry differ if it has another day, or if the event was stored before the tenant
-    was sealed. Returns ``None`` if no entry is stored with other bytes and the same content. ::
+    The bytes of a retry differ on another day, or if the event was stored before encryption was
+    turned on. Returns ``None`` if no entry is stored with other bytes and the same content. ::
 
         again = await as_stored(sealing, storage.get, entries, sealed)
     """
@@ -93,7 +93,7 @@ async def as_stored(
 
 
 class SealedTranscripts(Transcripts):
-    """``Transcripts`` in front of an engine's; ``stored`` reads events of the log by their ids.
+    """Encrypts what a ``Transcripts`` stores; ``stored`` reads events of the log by their ids.
 
     ::
 
@@ -205,7 +205,7 @@ class SealedEpisodes(EpisodeStorage):
         )
 
     async def between(self, scope: EventScope, after: Event | None, limit: int) -> list[Event]:
-        """Return the oldest events after one, ascending."""
+        """Return the oldest events after ``after``, ascending."""
         return await self._open(await self._inner.between(await self._blind(scope), after, limit))
 
     async def search(self, scope: EventScope, question: RecallQuestion) -> list[Recalled]:
@@ -323,7 +323,7 @@ class SealedEpisodes(EpisodeStorage):
 
 
 class SealedWake(SessionWake):
-    """``SessionWake`` in front of an engine's.
+    """Decrypts the events and state that a ``SessionWake`` returns.
 
     ::
 
@@ -351,7 +351,7 @@ class SealedWake(SessionWake):
 
 
 async def open_events(sealing: Seal, events: Sequence[Event]) -> list[Event]:
-    """Return events with their payloads opened.
+    """Return events with decrypted payloads.
 
     ::
 

@@ -1,4 +1,4 @@
-"""Sealed schedules: messages and metadata are sealed, as those of the tasks that they make."""
+"""Encrypted schedules: messages and metadata, as in the tasks that the schedules submit."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from holdfast.values.tasks.records import stored_digest
 
 
 class SealedSchedules(ScheduleStorage):
-    """``ScheduleStorage`` in front of an engine's.
+    """Encrypts what a ``ScheduleStorage`` stores.
 
     ::
 
@@ -64,7 +64,7 @@ class SealedSchedules(ScheduleStorage):
         return await self._open(await self._inner.list_schedules(owner, after, limit))
 
     async def set_paused(self, key: ScheduleKey, *, paused: bool) -> StoredSchedule:
-        """Pause or resume."""
+        """Pause or resume a schedule."""
         [found] = await self._open([await self._inner.set_paused(key, paused=paused)])
         return found
 
@@ -78,7 +78,7 @@ class SealedSchedules(ScheduleStorage):
         return found._replace(schedules=await self._open(found.schedules))
 
     async def defer(self, schedule: StoredSchedule, seconds: float) -> None:
-        """Let a schedule be due again later."""
+        """Postpone a schedule."""
         await self._inner.defer(schedule, seconds)
 
     async def run(self, run: ScheduleRun) -> list[TaskSnapshot]:

@@ -1,4 +1,4 @@
-"""Seals and opens the values of one tenant."""
+"""Encrypts (seals) and decrypts (opens) the values of one tenant."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _MOST_OWNERS = 10_000
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Sealer:
-    """Seals the values of one subject."""
+    """Encrypts values with the data key of one subject."""
 
     tenant: str
     key: OpenKey
 
     def bytes(self, place: Place, data: bytes, *, again: bool = False) -> bytes:
-        """Seal bytes; see ``cipher.seal`` for ``again``."""
+        """Encrypt bytes; see ``cipher.seal`` for ``again``."""
         return seal(self.key, data, bound_to(self.tenant, place), again=again)
 
     def box(self, place: Place, text: str, *, again: bool = False) -> str:
-        """Seal a text, as base64."""
+        """Encrypt a text. Returns base64."""
         return base64.b64encode(self.bytes(place, text.encode(), again=again)).decode()
 
     def json(
@@ -42,34 +42,34 @@ class Sealer:
         *,
         again: bool = False,
     ) -> str:
-        """Seal a JSON text as the text of an object, which has ``beside`` too."""
+        """Encrypt a JSON text. Returns the JSON text of an object, which also has ``beside``."""
         return encode_json({SEALED: self.box(place, text, again=again), **(beside or {})})
 
     def text(self, place: Place, text: str, *, again: bool = False) -> str:
-        """Seal a text as a text; an empty one stays empty."""
+        """Encrypt a text. Returns a text; an empty one stays empty."""
         return SEALED_TEXT + self.box(place, text, again=again) if text else text
 
     def typed(self, place: Place, value: TypedBytes) -> TypedBytes:
-        """Seal bytes with their kind."""
+        """Encrypt bytes together with their kind."""
         head = encode_json(value.kind).encode() + b"\n"
         return TypedBytes(SEALED, self.bytes(place, head + value.data))
 
 
 class Opener:
-    """Opens values whose keys are loaded."""
+    """Decrypts values whose data keys are loaded."""
 
     def __init__(self, tenant: str, keys: Mapping[int, OpenKey]) -> None:
         self.tenant = tenant
         self._keys = keys
         self.is_plain = not keys
-        """Whether nothing is sealed, so that values can stay as they are."""
+        """Whether nothing is encrypted, so that values can stay as they are."""
 
     def key_of(self, text: str) -> OpenKey:
-        """Return the key of a sealed text."""
+        """Return the data key of an encrypted text."""
         return self._keys[_text_box(text).number]
 
     def bytes(self, subject: str, place: Place, box: Box) -> bytes:
-        """Open bytes. Their key must be the subject's, or that of what belongs to nobody."""
+        """Decrypt bytes. Raises ``SealedError`` if they have the key of another subject."""
         key = self._keys[box.number]
         if key.subject not in ("", subject):
             raise SealedError(
@@ -78,26 +78,26 @@ class Opener:
         return box.open(key, bound_to(self.tenant, place))
 
     def json(self, subject: str, place: Place, value: Any) -> Any:
-        """Open a decoded JSON value; a plain one stays as it is."""
+        """Decrypt a decoded JSON value; one that is not encrypted is returned as it is."""
         if not is_sealed(value):
             return value
         return decode_json(self.bytes(subject, place, Box.of_text(value[SEALED])))
 
     def json_text(self, subject: str, place: Place, text: str) -> str:
-        """Open a JSON text; a plain one stays as it is."""
+        """Decrypt a JSON text; one that is not encrypted is returned as it is."""
         box = sealed_box(text)
         if box is None:
             return text
         return self.bytes(subject, place, Box.of_text(box)).decode()
 
     def text(self, subject: str, place: Place, text: str) -> str:
-        """Open a text; a plain one stays as it is."""
+        """Decrypt a text; one that is not encrypted is returned as it is."""
         if not text.startswith(SEALED_TEXT):
             return text
         return self.bytes(subject, place, _text_box(text)).decode()
 
     def typed(self, subject: str, place: Place, value: TypedBytes) -> TypedBytes:
-        """Open bytes with their kind; plain ones stay as they are."""
+        """Decrypt bytes with their kind; if not encrypted, they are returned as they are."""
         if value.kind != SEALED:
             return value
         head, _, data = self.bytes(subject, place, Box.of(value.data)).partition(b"\n")
@@ -105,7 +105,7 @@ class Opener:
 
 
 class Seal:
-    """How a tenant's values are sealed; without keys it seals nothing, and opens nothing sealed.
+    """The encryption of a tenant; without keys it encrypts nothing, and cannot decrypt.
 
     ::
 
@@ -122,7 +122,7 @@ class Seal:
         """The owners of tasks, which never change."""
 
     def remember_owner(self, task_id: str, owner: str) -> None:
-        """Keep whose a task is, so that it need not be asked.
+        """Cache the owner of a task, so that it need not be read from the store.
 
         ::
 
@@ -133,7 +133,7 @@ class Seal:
         self.owners[task_id] = owner
 
     async def sealer(self, subject: str) -> Sealer | None:
-        """Return what seals the values of a subject; ``None`` without keys.
+        """Return the object that encrypts the values of a subject; ``None`` without keys.
 
         ::
 
@@ -144,7 +144,7 @@ class Seal:
         return Sealer(self._tenant, await self.keys.of_subject(subject))
 
     async def blind(self) -> Blind | None:
-        """Return what makes keyed digests; ``None`` without keys.
+        """Return the object that makes keyed digests; ``None`` without keys.
 
         ::
 
@@ -155,7 +155,7 @@ class Seal:
         return Blind((await self.keys.of_subject(INDEX)).secret)
 
     async def opener(self, *values: Any) -> Opener:
-        """Return what opens these values, with their keys loaded: plain ones need none.
+        """Return the object that decrypts these values, after loading their data keys.
 
         A value is decoded JSON, a text, a JSON text, or typed bytes. ::
 
@@ -172,7 +172,7 @@ class Seal:
         return Opener(self._tenant, await self.keys.load(numbers))
 
     def forget(self, numbers: Sequence[int]) -> None:
-        """Drop unwrapped keys that were destroyed.
+        """Delete destroyed keys from the cache of unwrapped keys.
 
         ::
 
@@ -182,12 +182,12 @@ class Seal:
             self.keys.forget(numbers)
 
     def check(self, field: str, *texts: str) -> None:
-        """Raise ``InvalidInputError`` if a text of a caller has the form of a sealed value."""
+        """Raise ``InvalidInputError`` if a text of a caller looks like an encrypted value."""
         for text in texts:
             check_unsealed(field, text)
 
     def check_vectors(self, vectors: object) -> None:
-        """Raise if there are vectors, and they may not be stored as they are."""
+        """Raise if there are vectors, and the settings do not allow unencrypted vectors."""
         if vectors and self.keys is not None and not self._plain_vectors:
             raise NotSupportedError(
                 "sealed",
@@ -198,7 +198,7 @@ class Seal:
 
 
 def sealed_box(text: str) -> str | None:
-    """Return the box of a sealed object from its JSON text; ``None`` if it is not sealed.
+    """Return the encrypted part of an object's JSON text; ``None`` if it is not encrypted.
 
     >>> sealed_box('{"holdfast.sealed":"AQ==","words":[]}'), sealed_box('{"step":1}')
     ('AQ==', None)

@@ -1,4 +1,4 @@
-"""Sealed working states: each value with its key inside, under a digest of the key."""
+"""Encrypted working states: each key and value, stored under a keyed digest of the key."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from holdfast.values.states import ExpectedWrite, StateSnapshot, StateVersion, S
 
 
 class SealedStates(StateStorage):
-    """``StateStorage`` in front of an engine's.
+    """Encrypts what a ``StateStorage`` stores.
 
     ::
 
@@ -53,17 +53,17 @@ class SealedStates(StateStorage):
         await self._inner.clear(session)
 
     async def versions(self, session: str, before: int, limit: int) -> list[StateVersion]:
-        """Return the versions that are kept."""
+        """Return the kept versions of a state."""
         return await self._inner.versions(session, before, limit)
 
     async def read_version(self, session: str, version: int) -> StateSnapshot | None:
-        """Return a version that is kept."""
+        """Return a kept version of a state, or ``None``."""
         found = await self._inner.read_version(session, version)
         return None if found is None else await open_state(self._seal, session, found)
 
 
 async def seal_write(sealing: Seal, write: StateWrite) -> StateWrite:
-    """Return a write with its values sealed.
+    """Return a write with its values encrypted.
 
     ::
 
@@ -87,12 +87,12 @@ async def seal_write(sealing: Seal, write: StateWrite) -> StateWrite:
 
 
 async def seal_patches(sealing: Seal, patches: Sequence[ExpectedWrite]) -> list[ExpectedWrite]:
-    """Return patches with their values sealed."""
+    """Return patches with their values encrypted."""
     return [ExpectedWrite(await seal_write(sealing, one), at) for one, at in patches]
 
 
 async def open_state(sealing: Seal, session: str, found: StateSnapshot) -> StateSnapshot:
-    """Return a snapshot with its values opened.
+    """Return a snapshot with its values decrypted.
 
     ::
 

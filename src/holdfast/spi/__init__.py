@@ -1,6 +1,6 @@
 """What an engine implements: narrow Protocols on records that the contracts have checked.
 
-An engine also meets these values, and the records in the modules of its Protocols. ::
+An engine also uses these values, and the records in the modules of its Protocols. ::
 
     from holdfast.spi import Engine, EngineOptions, Transcripts
 """

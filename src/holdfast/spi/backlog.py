@@ -10,13 +10,13 @@ from holdfast.values.backlog import Backlog
 
 
 class BacklogStorage(Protocol):
-    """The queues of all tenants, counted. Every argument is checked."""
+    """Counts the queues of all tenants. The caller checks all arguments."""
 
     @abstractmethod
     async def backlog(self, agents: Sequence[str], limit: int) -> Backlog:
-        """Count what waits, up to ``limit`` tasks of each state, in one request.
+        """Count the waiting work, up to ``limit`` tasks of each state, in one request.
 
-        It reads no task that has ended. Agents that are not in ``agents`` count as ``other``. ::
+        It reads no task that has ended. Tasks of agents not in ``agents`` count as ``other``. ::
 
             found = await storage.backlog(["writer"], 10_000)
         """

@@ -10,7 +10,7 @@ from holdfast.values.blobs import BlobInfo, IndexedBlob
 from holdfast.values.errors import ConflictError
 
 RETRY_SECONDS = 300.0
-"""How long a taken blob is hidden before it may be taken again."""
+"""How long a blob that was taken for deletion is hidden before it may be taken again."""
 
 
 class BlobFacts(NamedTuple):
@@ -24,7 +24,10 @@ class BlobFacts(NamedTuple):
 
 
 class BlobIndexStorage(Protocol):
-    """The index of one tenant. Every argument is checked. A taken or expired blob is not live."""
+    """The index of one tenant. The caller checks all arguments.
+
+    A blob that has expired, or was taken for deletion, is not live.
+    """
 
     @abstractmethod
     async def put(self, ref: str, facts: BlobFacts, ttl_seconds: float | None) -> BlobInfo:
@@ -38,7 +41,7 @@ class BlobIndexStorage(Protocol):
 
     @abstractmethod
     async def get(self, ref: str) -> IndexedBlob | None:
-        """Return a live blob."""
+        """Return the blob if it is live, else ``None``."""
 
     @abstractmethod
     async def pin(self, ref: str) -> bool:
@@ -50,23 +53,23 @@ class BlobIndexStorage(Protocol):
 
     @abstractmethod
     async def take(self, ref: str) -> IndexedBlob | None:
-        """Hide a live blob, and return it. Of several callers only one gets it."""
+        """Hide a live blob before its deletion, and return it. Only one caller gets it."""
 
     @abstractmethod
     async def take_expired(self, limit: int, retry_seconds: float) -> list[IndexedBlob]:
-        """Take expired blobs, and those taken ``retry_seconds`` ago, the earliest first."""
+        """Hide and return expired blobs, and those taken ``retry_seconds`` ago, earliest first."""
 
     @abstractmethod
     async def forget(self, refs: Sequence[str]) -> int:
-        """Delete taken blobs, and return how many there were."""
+        """Delete the index entries of taken blobs. Returns how many there were."""
 
     @abstractmethod
     async def condemn(self, object_keys: Sequence[str]) -> Sequence[str]:
-        """Return the keys that no ref uses, in any order. No ``put`` can use them any more."""
+        """Return the keys that no ref uses, in any order. From now on ``put`` refuses them."""
 
 
 def condemned(object_key: str) -> ConflictError:
-    """Return the error of a put whose bytes were swept.
+    """Return the error of a ``put`` whose bytes were deleted because no ref used them.
 
     >>> str(condemned("blobs/4f"))
     "the bytes were swept as nobody's: upload them again"

@@ -16,7 +16,7 @@ SMALL_BYTES = 256 << 10
 class BlobRange(NamedTuple):
     """A blob, and the buffers of a range of it, in order.
 
-    The buffers end before the first one of which bytes are missing.
+    If bytes are missing, the buffers end before the first incomplete one.
     """
 
     info: BlobInfo
@@ -24,7 +24,7 @@ class BlobRange(NamedTuple):
 
 
 class BlobStorage(Protocol):
-    """The blobs of one tenant. Every argument is checked. An expired blob is not there."""
+    """The blobs of one tenant. The caller checks all arguments. An expired blob is absent."""
 
     @abstractmethod
     async def store(
@@ -39,17 +39,17 @@ class BlobStorage(Protocol):
     async def store_stream(
         self, ref: str, chunks: AsyncIterator[bytes], content_type: str, ttl_seconds: float | None
     ) -> None:
-        """Store chunks of any size, all or none. Raises what the source of the chunks raises."""
+        """Store chunks of any size, all or none. An error of ``chunks`` is raised to the caller."""
 
     @abstractmethod
     async def open(
         self, ref: str, offset: int, length: int | None, *, whole: bool
     ) -> BlobRange | None:
-        """Return a range of a blob. ``whole``: the caller keeps all of it in memory."""
+        """Return a range of a blob. ``whole``: the caller will hold all of it in memory."""
 
     @abstractmethod
     async def stat(self, ref: str) -> BlobInfo | None:
-        """Return what is known about a blob."""
+        """Return size, type, digest and times of a blob, or ``None``."""
 
     @abstractmethod
     async def pin(self, ref: str) -> bool:
@@ -69,11 +69,11 @@ class BlobStorage(Protocol):
 
     @abstractmethod
     def for_subject(self, subject: str) -> Self:
-        """Return the same blobs, of which new ones get this subject; empty for none."""
+        """Return a view of the same blobs that gives new ones this subject; empty for none."""
 
 
 def end_of(info: BlobInfo, offset: int, length: int | None) -> int:
-    """Return the end of a range of a blob.
+    """Return the offset at which a range of a blob ends.
 
     >>> from datetime import UTC, datetime
     >>> info = BlobInfo(3, "text/plain", "9f86d0…", datetime.now(UTC), None, pinned=True)

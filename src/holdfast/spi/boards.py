@@ -18,9 +18,9 @@ class CardMove(NamedTuple):
 
 
 class BoardStorage(Protocol):
-    """The boards of one tenant. Every argument is checked.
+    """The boards of one tenant. The caller checks all arguments.
 
-    A card is found through its own board only. ``None`` means that there is no such card.
+    A card is found through its own board only. Methods return ``None`` if there is no such card.
     """
 
     @abstractmethod
@@ -49,7 +49,7 @@ class BoardStorage(Protocol):
 
     @abstractmethod
     async def add_cards(self, board_id: str, cards: Sequence[Task]) -> int:
-        """Append cards in one step, and return the order of the first.
+        """Append cards in one step. Returns the ``order`` of the first new card.
 
         Raises ``NotFoundError("board", board_id)`` if there is no such board.
         """

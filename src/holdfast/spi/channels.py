@@ -22,32 +22,32 @@ class Bell(Protocol):
 
     @abstractmethod
     async def wait(self, *, found: bool) -> None:
-        """Return when there may be something new; ``found`` if the last read had a result."""
+        """Return when there may be new events; ``found`` says whether the last read found any."""
 
 
 class ChannelStorage(Protocol):
-    """The channels of one tenant. Every argument is checked.
+    """The channels of one tenant. The caller checks all arguments.
 
-    The events of a channel are numbered from 1, without a gap and without end. A channel exists
-    with its first event.
+    The events of a channel are numbered from 1, without gaps; numbers are never reused. The first
+    event creates a channel.
     """
 
     @abstractmethod
     async def publish(
         self, name: str, event_id: str, text: str, retention_seconds: float
     ) -> StoredEvent:
-        """Append an event, and return it, or the one that has this id and has not expired.
+        """Append an event, and return it. If an unexpired event has this id, return that one.
 
-        Raises ``ConflictError("event", event_id)`` if that has another text.
+        Raises ``ConflictError("event", event_id)`` if that event has another text.
         """
 
     @abstractmethod
     async def read(self, name: str, after: int, limit: int) -> tuple[int, list[StoredEvent]]:
-        """Return the newest number ever, and the events above ``after`` that have not expired."""
+        """Return the highest number ever used, and the unexpired events above ``after``."""
 
     @abstractmethod
     async def clear(self, name: str) -> None:
-        """Delete all events; the newest number stays."""
+        """Delete all events; numbering continues where it was."""
 
     @abstractmethod
     async def newest(self, name: str) -> int:
@@ -55,4 +55,4 @@ class ChannelStorage(Protocol):
 
     @abstractmethod
     def bell(self, name: str) -> AbstractContextManager[Bell]:
-        """Return a bell that a publish rings, from any process."""
+        """Return a bell that wakes its waiter when any process publishes to the channel."""

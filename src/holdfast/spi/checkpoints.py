@@ -33,8 +33,7 @@ class CheckpointQuery:
     """Which checkpoints to list: those that meet every condition. ``None`` is no condition.
 
     Stored thread ids begin with ``begins``, and not with ``begins_not`` unless that is empty.
-    ``after`` is the id, thread and namespace of the last row that was read: the list continues
-    after it.
+    ``after`` is the id, thread and namespace of the last checkpoint of the previous page.
     """
 
     begins: str
@@ -49,16 +48,16 @@ class CheckpointQuery:
 
 
 class CheckpointStorage(Protocol):
-    """The checkpoints of one tenant. Every argument is checked.
+    """The checkpoints of one tenant. The caller checks all arguments.
 
     The newest checkpoint of a thread and namespace is the one with the greatest id by code points.
-    A thread that has expired is not there; a write to it begins a new one. ``put`` and
-    ``put_writes`` start its window again.
+    A thread that has expired counts as absent; a write to it begins a new one. ``put`` and
+    ``put_writes`` restart its time to live.
     """
 
     @abstractmethod
     async def put(self, put: CheckpointPut) -> None:
-        """Store a checkpoint and values in one step; the same id again replaces it.
+        """Store a checkpoint and its values in one step; a checkpoint with the same id is replaced.
 
         Raises ``forked`` if ``expected`` is not the newest. The checkpoint itself may be the newest
         if its parent is ``expected``: then the call is a retry.
@@ -68,14 +67,15 @@ class CheckpointStorage(Protocol):
     async def put_writes(
         self, thread: str, namespace: str, id: str, writes: Sequence[Write]
     ) -> None:
-        """Store writes of a checkpoint, which need not be there yet. No task and index comes twice.
+        """Store writes of a checkpoint, which need not be stored yet.
 
-        A write with an index below zero replaces the one with its task and index; others do not.
+        In ``writes`` no pair of task and index is repeated. A write with an index below zero
+        replaces a stored one of the same task and index; any other is then skipped.
         """
 
     @abstractmethod
     async def get(self, thread: str, namespace: str, id: str | None) -> Checkpoint | None:
-        """Return a checkpoint with its values and writes; the newest for ``None``."""
+        """Return a checkpoint with its values and writes; if ``id`` is ``None``, the newest."""
 
     @abstractmethod
     async def list(self, query: CheckpointQuery) -> Sequence[Checkpoint]:
@@ -100,14 +100,14 @@ class CheckpointStorage(Protocol):
         """Delete the checkpoints and writes of runs, and values that no other checkpoint uses.
 
         Only in threads whose stored ids match ``begins`` and ``begins_not``, as in a query. Returns
-        how many checkpoints.
+        how many checkpoints were deleted.
         """
 
     @abstractmethod
     async def copy_thread(self, source: str, target: str) -> int:
-        """Copy the checkpoints that the target does not have, and return how many.
+        """Copy the checkpoints that the target thread does not have. Returns how many were copied.
 
-        The target gets the source's ``ttl_seconds`` if that has any.
+        The target gets the ``ttl_seconds`` of the source, if the source has one.
         """
 
     @abstractmethod
@@ -121,7 +121,7 @@ class CheckpointStorage(Protocol):
 
 
 def forked(thread: str, expected: str, newest: str) -> ConflictError:
-    """Return the error of a put whose expected parent is not the newest checkpoint.
+    """Return the error of a ``put`` whose expected checkpoint is not the newest.
 
     >>> print(forked("t1", "c1", "c2"))
     thread 't1': the newest checkpoint is 'c2', not 'c1': read the thread again

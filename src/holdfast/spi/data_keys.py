@@ -17,14 +17,14 @@ class DataKey(NamedTuple):
 
 
 class DataKeyStorage(Protocol):
-    """The data keys of one tenant: one for each subject. Every argument is checked.
+    """The data keys of one tenant: one for each subject. The caller checks all arguments.
 
     An erasure destroys them: see ``ErasureStorage.shred``.
     """
 
     @abstractmethod
     async def add(self, key: DataKey) -> DataKey:
-        """Store a key unless its subject has one. Returns the one that the subject has now."""
+        """Store a key unless its subject has one. Returns the key that the subject has now."""
 
     @abstractmethod
     async def of_subject(self, subject: str) -> DataKey | None:
@@ -40,11 +40,11 @@ class DataKeyStorage(Protocol):
 
     @abstractmethod
     async def rewrap(self, key: DataKey, was: str) -> bool:
-        """Replace KEK and wrapped bytes of a key that the KEK ``was`` wraps. Returns whether."""
+        """Replace KEK and wrapped bytes of a key if its KEK is ``was``. Returns whether it was."""
 
     @abstractmethod
     async def tenants(self, kek: str, after: str, limit: int) -> Sequence[str]:
-        """Return tenants above ``after`` that have keys of another KEK, ascending. Of all tenants.
+        """Return the tenants above ``after`` that have keys wrapped by another KEK than ``kek``.
 
-        The order is that of the engine.
+        It searches all tenants. They are ascending in the engine's own order of names.
         """

@@ -40,7 +40,7 @@ class DocumentDraft:
 
 
 def draft_documents(documents: object, *, replace: bool) -> list[DocumentDraft]:
-    """Check a batch. Raises an error if an id is in it twice.
+    """Check documents, and return their drafts. Raises an error if an id occurs twice.
 
     >>> draft_documents([], replace=True)
     []

@@ -17,7 +17,7 @@ from holdfast.values.recall_rules import LEXICAL_WEIGHT
 
 EmbeddingMode: TypeAlias = Literal["passage", "query"]
 Turn: TypeAlias = tuple[str, str]
-"""What was said just before in the session, empty if nothing was, and what is embedded."""
+"""A pair: the text just before in the session, empty if there is none; and the text to embed."""
 
 Vectors: TypeAlias = Sequence[Sequence[float]]
 
@@ -86,7 +86,7 @@ def reads_context(embedder: Embedder) -> bool:
 
 
 def lexical_weight(embedder: Embedder) -> float:
-    """Return the share of the words in a fused score. Raises ``InvalidInputError`` if it is none.
+    """Return the weight of words in a fused score. Raises ``InvalidInputError`` if it is invalid.
 
     ::
 
@@ -153,7 +153,7 @@ async def _checked(
 async def embed_possible(
     embedder: Embedder, turns: Sequence[Turn]
 ) -> tuple[list[list[float] | None], str]:
-    """Return a vector for each turn, ``None`` if it cannot be embedded, and the reason.
+    """Return a vector, or ``None`` if embedding failed, for each turn; and the error, or ``""``.
 
     A batch that fails is split in halves and retried, so that a text which the model refuses does
     not affect the others. If the embedder no longer answers, the halves are not retried. ::

@@ -16,7 +16,7 @@ TAKEN_SECONDS = 120.0
 
 @dataclass(frozen=True, slots=True)
 class LogRange:
-    """A range of a session's log that is processed up to ``done``.
+    """A range of a session's log; its events up to ``done`` are processed.
 
     >>> LogRange("a1", session_key=1, epoch=1, first_seq=1, done=9).done
     9
@@ -57,7 +57,7 @@ class EmbeddingBatch:
     """What was said before each text in its session; may be left out if the embedder reads none."""
 
     numbers: list[int | None] = field(default_factory=list)
-    """The engine's own numbers of the events, to notice when what was said before has changed."""
+    """The engine's own numbers of the events, to detect that the text before them has changed."""
 
     @property
     def turns(self) -> list[Turn]:
@@ -101,10 +101,10 @@ class EmbeddingQueue(Protocol):
 
     @abstractmethod
     async def adopt(self, model: str, dimension: int, *, reads_context: bool = False) -> bool:
-        """Set the log's model, and queue all events without its vector. Returns whether it is new.
+        """Set the log's model, and queue the events without its vector. Returns whether it is new.
 
-        ``reads_context``: a vector depends on what was said before, so that it is made again when
-        that is removed.
+        ``reads_context``: a vector also depends on the text before the event, and is computed again
+        when that text is deleted.
 
         ::
 
@@ -113,7 +113,7 @@ class EmbeddingQueue(Protocol):
 
     @abstractmethod
     async def catch_up(self) -> int:
-        """Queue the events that were appended since the last call. Returns how many ranges.
+        """Queue the events appended since the last call. Returns how many ranges were queued.
 
         ::
 

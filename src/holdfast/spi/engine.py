@@ -29,7 +29,7 @@ class EngineOptions:
 class Engine(Protocol):
     """A connected engine.
 
-    A distribution names what opens it, and ``holdfast.open("sqlite:notes.db")`` finds it::
+    A distribution names the function that opens it, for ``holdfast.open("sqlite:notes.db")``::
 
         [project.entry-points."holdfast.engines"]
         sqlite = "holdfast_sqlite:open_engine"

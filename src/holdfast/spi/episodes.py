@@ -24,8 +24,8 @@ from holdfast.values.states import ExpectedWrite, Patched
 class EventScope:
     """Which events of which agent; ``None`` means no condition.
 
-    Without an agent they are the events of all agents: of the whole tenant, or in the sessions of
-    one owner, or in those without an owner. A session that is named is one of these.
+    Without an agent it covers all agents: in the whole tenant, in the sessions of one owner, or in
+    the sessions without an owner. ``session`` is one of these sessions.
 
     >>> EventScope("writer/ana", "s1").types
     """
@@ -35,27 +35,26 @@ class EventScope:
     types: list[str] | None = None
     since: datetime | None = None
     until: datetime | None = None
-    """Before this time."""
+    """Events before this time."""
 
     where: Filter | None = None
-    """The filter on their payloads (``holdfast.values.payload_filters``)."""
+    """The filter on the payloads of events (``holdfast.values.payload_filters``)."""
 
     owner: str | None = None
     """The owner of the sessions, if there is no agent; empty for sessions without an owner."""
 
     names: tuple[str, str] = ("", "")
-    """If there is no agent: the prefix that names of agents have, and the prefix that they do not
-    have; the second one may be empty."""
+    """Without an agent: the prefixes of agents to include and to exclude; empty excludes none."""
 
     def has_agent(self, agent: str) -> bool:
-        """Return whether events of an agent can be among them."""
+        """Return whether the scope can include events of this agent."""
         if self.agent is not None:
             return agent == self.agent
         begin, other = self.names
         return agent.startswith(begin) and not (other and agent.startswith(other))
 
     def has(self, entry: LogEntry) -> bool:
-        """Return whether an event is one of them."""
+        """Return whether the scope includes this event."""
         return (
             (self.agent is None or entry.agent == self.agent)
             and (self.agent is not None or self._has_owner(entry))
@@ -85,16 +84,16 @@ class SessionScope:
 
     agent: str | None
     where: Filter | None = None
-    """The filter on their metadata (``holdfast.values.payload_filters``)."""
+    """The filter on the metadata of sessions (``holdfast.values.payload_filters``)."""
 
     owner: str | None = None
     """The owner of the sessions, if there is no agent; empty for sessions without an owner."""
 
     by_activity: bool = False
-    """Whether they are ordered by the time of their newest event, not by that of their start."""
+    """Whether sessions are ordered by the time of their newest event, not by their start."""
 
     def has(self, session: str, agent: str, metadata: str) -> bool:
-        """Return whether a session is one of them."""
+        """Return whether the scope includes this session."""
         if self.where is not None and not matches(self.where, filterable(decode_json(metadata))):
             return False
         if self.agent is not None:
@@ -115,7 +114,7 @@ class RecallQuestion:
     text: str
     limit: int
     explain: bool = False
-    """Whether each hit has an explanation; a blank text has none."""
+    """Whether each hit gets an explanation; hits for a blank text get none."""
 
 
 MAX_RECALLED_AGENTS = 100
@@ -136,7 +135,7 @@ def too_many_agents() -> InvalidInputError:
 
 
 def no_patches(engine: str) -> NotSupportedError:
-    """Return the error of patches where events and states are in different stores.
+    """Return the error for patches of states, if events and states are in different stores.
 
     >>> no_patches("redis").engine
     'redis'
@@ -150,16 +149,16 @@ def no_patches(engine: str) -> NotSupportedError:
 
 
 class NearestEvents(NamedTuple):
-    """What a search found, and the dimension of the log; ``None`` if it has no vectors."""
+    """The events that a search found, and the log's dimension; ``None`` if it has no vectors."""
 
     dimension: int | None
     found: list[Recalled]
 
 
 class EventStorage(Protocol):
-    """The events of one tenant. Every argument is checked; bodies are JSON texts.
+    """The events of one tenant. The caller checks all arguments; bodies are JSON texts.
 
-    In a session events are ordered by position, which is (epoch, seq). Those of several sessions
+    Events of one session are ordered by position, which is (epoch, seq). Events of several sessions
     are ordered by time, then by session and position.
     """
 
@@ -174,11 +173,11 @@ class EventStorage(Protocol):
 
         With patches it returns ``Patched``, with the new versions if the states were written.
 
-        Keys within a batch differ, and there is at least one unless there are patches; ``vectors``
-        are as many as entries. Patches are of different sessions, and are written in the same step,
-        unless there are entries and all of them are stored. Raises ``NotSupportedError`` (see
-        ``no_patches``) before anything is written if that is impossible, and
-        ``VersionConflictError`` if a state has another version.
+        The keys of the entries differ, and there is at least one entry unless there are patches.
+        ``vectors`` has one vector for each entry. Patches are of different sessions. They are
+        written in the same step, but not if there are entries and all were stored before. Raises
+        ``NotSupportedError`` (see ``no_patches``) before anything is written if that is impossible,
+        and ``VersionConflictError`` if a state has another version.
 
         An entry whose id is stored with the same content (see ``LogEntry.content``) keeps its
         position and its time. With another content it raises ``ConflictError`` (see
@@ -188,16 +187,16 @@ class EventStorage(Protocol):
 
     @abstractmethod
     async def recent(self, scope: EventScope, limit: int | None, after_seq: int = 0) -> list[Event]:
-        """Return the newest events after a number, ascending; all of them without a limit.
+        """Return the newest events after ``after_seq``, ascending; all of them without a limit.
 
-        The scope has no times. ``after_seq`` is not 0 only if it has a session.
+        The scope has no times. ``after_seq`` is 0 unless the scope has a session.
         """
 
     @abstractmethod
     async def between(self, scope: EventScope, after: Event | None, limit: int) -> list[Event]:
         """Return the oldest events that come after ``after``, ascending. The scope has both times.
 
-        ``after`` need not be stored any more.
+        The event ``after`` may have been deleted since.
         """
 
     @abstractmethod
@@ -206,9 +205,10 @@ class EventStorage(Protocol):
 
         Everything that was appended before is searched. A blank text finds the newest events.
 
-        Each arm gives its first ``max(CANDIDATES, limit)`` events of the scope; equal scores are
-        ordered by session, epoch and seq. A candidate of one arm gets its score of the other arm
-        too. ``recall_rules.rank`` ranks them, and ``recall_hits.to_hits`` makes the hits.
+        Each of the two searches gives its best ``max(CANDIDATES, limit)`` events of the scope.
+        Equal scores are ordered by session, epoch and seq. A candidate of one search also gets its
+        score in the other. ``recall_rules.rank`` ranks them, and ``recall_hits.to_hits`` makes the
+        hits.
 
         Without an agent, the word weights of an event come from its own agent's events, and the
         scores of all agents are compared. Raises ``too_many_agents`` if more than
@@ -217,7 +217,7 @@ class EventStorage(Protocol):
 
     @abstractmethod
     async def nearest(self, scope: EventScope, vector: list[float], limit: int) -> NearestEvents:
-        """Return the events whose vectors are closest; none if the log has another dimension.
+        """Return the events with the closest vectors; no events if the log has another dimension.
 
         Raises ``too_many_agents`` as ``search`` does.
         """
@@ -228,7 +228,7 @@ class EpisodeStorage(EventStorage, Protocol):
 
     @abstractmethod
     async def start_session(self, session: str, agent: str, metadata: str | None) -> Session:
-        """Create a session, or reopen it, and return it. ``None`` keeps its metadata."""
+        """Create a session, or reopen it, and return it. ``metadata=None`` keeps its metadata."""
 
     @abstractmethod
     async def end_session(self, session: str) -> Session | None:
@@ -244,7 +244,7 @@ class EpisodeStorage(EventStorage, Protocol):
     ) -> list[Session]:
         """Return sessions, newest first, then by id descending.
 
-        By activity each has ``last_active_at``, and so has ``after``.
+        If the order is by activity, each session and ``after`` have ``last_active_at``.
         """
 
     @abstractmethod
@@ -253,33 +253,34 @@ class EpisodeStorage(EventStorage, Protocol):
 
     @abstractmethod
     async def get(self, session: str, ids: list[str]) -> list[Event]:
-        """Return the events of a session that have these ids, in any order. The ids differ."""
+        """Return the events of a session that have these ids, in any order. No id is repeated."""
 
     @abstractmethod
     async def fork(self, session: str, at: int | None, into: str) -> Session:
         """Copy the events of a session up to the number ``at``, or all, into the new session.
 
-        They keep ids and positions, and the new session continues after ``at``. If it is there as
-        the same fork, returns it. Raises ``NotFoundError``, ``ConflictError`` if ``into`` is or was
-        another session, ``InvalidInputError("at", …)`` if the session has no such number yet.
+        The events keep their ids and positions, and the new session continues after ``at``. If
+        ``into`` exists as the same fork, it is returned. Raises ``NotFoundError``,
+        ``ConflictError`` if ``into`` is or was another session, ``InvalidInputError("at", …)`` if
+        the session has no such number yet.
         """
 
     @abstractmethod
     async def delete_session(self, session: str) -> bool:
         """Delete a session with its log, and return whether there was one.
 
-        A session that is created under this id later goes on with the numbers.
+        A session that is created under this id later continues its numbers.
         """
 
     @abstractmethod
     async def delete_events(self, session: str, ids: list[str]) -> int:
         """Delete events of a session by their ids, and return how many were there.
 
-        Their positions are not used again. The ids differ.
+        Their positions are not used again. No id is repeated.
         """
 
     @abstractmethod
     async def clear(
         self, session: str, agent: str | None, run: str | None, types: list[str] | None
     ) -> int:
-        """Delete events, and return how many. Their positions are not used again."""
+        """Delete matching events, and return how many. Their positions are not used again."""

@@ -23,25 +23,25 @@ Store: TypeAlias = Literal[
     "items",
     "blobs",
 ]
-"""What is erased, in this order: first what could write more, then what was written."""
+"""The stores in the order of an erasure: first what could write more, then what was written."""
 
 STORES: Final[tuple[Store, ...]] = get_args(Store)
 
 Key: TypeAlias = tuple[str, ...]
-"""What names one record in its store:
+"""The key of one record in its store:
 
 - ``keys``, ``collections``, ``entities``, ``boards``, ``channels``, ``threads``, ``blobs``: its id
 - ``schedules``: owner and id
 - ``tasks``: its id; also of a deleted task whose files are still there
 - ``sessions``: its id; of an agent's scope also the agent, whose events are deleted
 - ``states``: the session
-- ``facts``: namespace and agent, of all facts together
+- ``facts``: namespace and agent; one key for all their facts
 - ``items``: owner, key, and then the labels of the namespace
 """
 
 
 class ErasureDraft(NamedTuple):
-    """An erasure that begins: a new id, the scope, and the number of records by store."""
+    """An erasure to start: a new id, the scope, and the number of records by store."""
 
     id: str
     scope: ErasureScope
@@ -49,7 +49,7 @@ class ErasureDraft(NamedTuple):
 
 
 class LastReceipt(NamedTuple):
-    """The newest receipt of a tenant: its place in the chain, and its SHA-256; 0 if none."""
+    """The newest receipt of a tenant: its number in the chain, and its SHA-256; 0 if none."""
 
     number: int
     sha256: str
@@ -60,34 +60,34 @@ class StoreFinder(Protocol):
 
     @abstractmethod
     async def find(self, scope: ErasureScope, limit: int | None) -> Sequence[Key]:
-        """Return keys of records in scope, each once: up to a limit, or all of them."""
+        """Return the keys of records in scope, each once; up to ``limit``, or all of them."""
 
 
 class ErasureStorage(Protocol):
-    """Finds the records of one tenant that belong to a scope. Every argument is checked."""
+    """Finds the records of one tenant that belong to a scope. The caller checks all arguments."""
 
     @abstractmethod
     async def find(self, store: Store, scope: ErasureScope, limit: int) -> Sequence[Key]:
-        """Return keys of records in scope, up to a limit, each once. None is left if it is empty.
+        """Return keys of records in scope, up to ``limit``, each once; empty if no record is left.
 
         Expired records count as long as they are stored.
         """
 
     @abstractmethod
     async def count(self, scope: ErasureScope) -> Counts:
-        """Return how many records each store has in scope, without the stores that have none."""
+        """Return how many records each store has in scope; stores without any are left out."""
 
     @abstractmethod
     async def forks(self, session_id: str) -> Sequence[str]:
         """Return the forks of a session and their forks that have the same owner, by stored ids.
 
-        A fork comes before what it was forked from. They are found while the session, or its
-        tombstone, or the fork itself is there.
+        A fork comes before the session that it was forked from. Forks are found as long as the
+        session, its tombstone or the fork itself exists.
         """
 
     @abstractmethod
     async def begin(self, draft: ErasureDraft) -> ErasureRecord:
-        """Store an erasure, or return the one of the same scope that has not finished."""
+        """Store an erasure, or return the unfinished one of the same scope."""
 
     @abstractmethod
     async def shred(self, erasure_id: str, scope: ErasureScope) -> Sequence[int]:
@@ -103,7 +103,7 @@ class ErasureStorage(Protocol):
 
     @abstractmethod
     async def forget_rest(self, scope: ErasureScope) -> None:
-        """Delete what no store lists: dead letters, indexes and counters of the scope."""
+        """Delete data of the scope that ``find`` does not list: dead letters, indexes, counters."""
 
     @abstractmethod
     async def finish(
@@ -111,8 +111,8 @@ class ErasureStorage(Protocol):
     ) -> ErasureRecord | None:
         """Store the receipt (JSON text) of an erasure and forget its scope, in one step.
 
-        Returns the finished erasure, or ``None`` if the number is taken. An erasure that has
-        finished before keeps its receipt.
+        Returns the finished erasure, or ``None`` if another receipt has this number. An erasure
+        that was finished before keeps its receipt.
         """
 
     @abstractmethod

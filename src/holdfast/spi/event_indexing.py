@@ -1,4 +1,4 @@
-"""The queue of events that wait for the index of words: an append does not wait for it."""
+"""The queue of events that are not in the word index yet: an append does not wait for it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Protocol
 
 
 class EventIndexer(Protocol):
-    """Indexes the waiting events of all tenants; any number may run at once."""
+    """Adds the waiting events of all tenants to the word index; any number may run at once."""
 
     @abstractmethod
     async def waiting(self) -> int:
-        """Return how many events wait at most.
+        """Return an upper bound of how many events wait.
 
         ::
 

@@ -49,7 +49,7 @@ class FactDraft:
 
 @dataclass(frozen=True, slots=True)
 class FactChange:
-    """What an update changes of the fact that it supersedes; ``None`` is what stays as it was.
+    """An update, which supersedes a fact. A field that is ``None`` keeps the old fact's value.
 
     >>> FactChange("m1", "high tide").applied_to(FactDraft("low tide", topic="sea")).topic
     'sea'
@@ -69,7 +69,7 @@ class FactChange:
 
     @property
     def fingerprint(self) -> str:
-        """All fields except the key; never that of a draft.
+        """All fields except the key; it never equals the fingerprint of a draft.
 
         >>> FactChange("m1", "a", key="k").fingerprint == FactChange("m1", "a").fingerprint
         True

@@ -12,22 +12,22 @@ from holdfast.values.graph import Entity, SubGraph
 
 
 class GraphStorage(Protocol):
-    """The graph of one tenant. Every argument is checked; ids within a batch differ."""
+    """The graph of one tenant. The caller checks all arguments; ids within a batch differ."""
 
     @abstractmethod
     async def put_entities(self, drafts: Sequence[EntityDraft]) -> None:
-        """Store entities, all or none. An existing id is replaced and keeps its relationships."""
+        """Store entities, all or none. A stored id is replaced, and keeps its relationships."""
 
     @abstractmethod
     async def put_relationships(self, drafts: Sequence[RelationshipDraft]) -> None:
-        """Store relationships, all or none. An existing id is replaced, with its ends.
+        """Store relationships, all or none. A stored id is replaced, also its source and target.
 
-        Raises ``NotFoundError("entity", id)`` if an end is not there.
+        Raises ``NotFoundError("entity", id)`` if its source or target does not exist.
         """
 
     @abstractmethod
     async def walk(self, walk: Walk) -> SubGraph:
-        """Return the part of the graph that a walk reaches; nothing if its start is not there."""
+        """Return the part of the graph that a traversal reaches; empty without its start."""
 
     @abstractmethod
     async def delete_entity(self, entity_id: str) -> bool:
@@ -39,7 +39,7 @@ class GraphStorage(Protocol):
 
     @abstractmethod
     async def find(self, names: Sequence[str]) -> list[Entity]:
-        """Return the entities that have one of these folded names, by id."""
+        """Return the entities that have one of these folded names (see ``folded_names``), by id."""
 
     @abstractmethod
     async def page(self, page: IdPage) -> list[Entity]:

@@ -45,7 +45,7 @@ class RelationshipDraft:
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """The checked arguments of a walk; without ``types`` it follows all.
+    """The checked arguments of a traversal; without ``types`` it follows all relationships.
 
     >>> Walk("ravi", 2, ["knows"], "out", 10).types
     ['knows']
@@ -59,7 +59,7 @@ class Walk:
 
 
 def draft_entities(entities: object) -> list[EntityDraft]:
-    """Check a batch. Raises an error if an id is in it twice.
+    """Check entities, and return their drafts. Raises an error if an id occurs twice.
 
     >>> draft_entities([])
     []
@@ -77,7 +77,7 @@ def draft_entities(entities: object) -> list[EntityDraft]:
 
 
 def draft_relationships(relationships: object) -> list[RelationshipDraft]:
-    """Check a batch. Raises an error if an id is in it twice.
+    """Check relationships, and return their drafts. Raises an error if an id occurs twice.
 
     >>> draft_relationships([])
     []
@@ -99,7 +99,7 @@ def draft_relationships(relationships: object) -> list[RelationshipDraft]:
 
 
 def folded_names(names: object) -> list[str]:
-    """Return names folded as they are for lookup.
+    """Return the names in the folded form by which entities are found.
 
     >>> folded_names(["Project-X", "RAVI"])
     ['project x', 'ravi']

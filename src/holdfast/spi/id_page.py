@@ -1,4 +1,4 @@
-"""A page of ids in order, of those that an owner has."""
+"""A page of the ids that one owner has, in order."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class IdRanges(NamedTuple):
-    """A page as ranges of ids: from ``low`` until before ``high``, and from ``rest`` on.
+    """A page as ranges of ids: from ``low`` to before ``high``, and from ``rest`` on.
 
     There is no second range if ``rest`` is ``None``.
     """
@@ -34,7 +34,7 @@ class IdPage:
     limit: int
 
     def of(self, ids: Iterable[str]) -> list[str]:
-        """Return the ids of this page."""
+        """Return those of the given ids that are on this page, sorted."""
         return sorted(
             one
             for one in ids
@@ -44,7 +44,7 @@ class IdPage:
         )[: self.limit]
 
     def ranges(self) -> IdRanges:
-        """Return the ranges in which the ids are, for an index.
+        """Return the ranges that the ids of the page are in, for a query on an index.
 
         >>> IdPage("", "holdfast.", "", 1).ranges()
         IdRanges(low='', high='holdfast.', rest='holdfast/')

@@ -30,7 +30,7 @@ class ItemWrite:
 class ItemSearch:
     """Which items to find: those whose namespace begins with ``prefix`` and that pass ``wanted``.
 
-    ``refresh`` starts the windows of the returned items again.
+    ``refresh`` restarts the time to live of the returned items.
     """
 
     prefix: Namespace
@@ -57,10 +57,10 @@ class NamespaceQuery:
 
 
 class ItemStorage(Protocol):
-    """The items of one tenant, for each owner. Every argument is checked.
+    """The items of one tenant, for each owner. The caller checks all arguments.
 
-    Nobody's items have the owner ``""``. One owner never sees another's. An item that has expired
-    is not there.
+    Items without an owner have the owner ``""``. An owner never sees items of another. An expired
+    item is absent.
     """
 
     name: str
@@ -73,9 +73,9 @@ class ItemStorage(Protocol):
     async def get(
         self, owner: str, keys: Sequence[ItemKey], *, refresh: bool
     ) -> Sequence[Item | None]:
-        """Return items in the order of their keys, which differ; ``refresh`` starts windows again.
+        """Return the items in the order of ``keys``, with ``None`` for an item that does not exist.
 
-        ``None`` is an item that is not there.
+        No key is repeated. ``refresh`` restarts the time to live of the returned items.
         """
 
     @abstractmethod
@@ -100,7 +100,7 @@ class ItemStorage(Protocol):
 
 
 def outdated(at: ItemKey, expected: int, actual: int) -> VersionConflictError:
-    """Return the error of a put whose item is at another version than expected.
+    """Return the error of a ``put`` whose item has another version than expected.
 
     >>> print(outdated(ItemKey(("users", "ana"), "profile"), 1, 2))
     item 'users/ana/profile' is at version 2, not 1: read it again and retry

@@ -26,7 +26,7 @@ class KeyProvider(Protocol):
     """
 
     name: str
-    """What ``holdfast doctor`` calls it; it has no secret in it."""
+    """Its name in ``holdfast doctor``; it must not have secrets in it."""
 
     @property
     @abstractmethod

@@ -20,7 +20,10 @@ class KeyDraft(NamedTuple):
 
 
 class KeyStorage(Protocol):
-    """The keys of one tenant. Every argument is checked. A revoked or expired key is not live."""
+    """The API keys of one tenant. The caller checks all arguments.
+
+    A revoked or expired key is not live.
+    """
 
     tenant: str
     """The tenant that owns the keys."""

@@ -84,20 +84,19 @@ class LogEntry:
 
     @property
     def key(self) -> str:
-        """Its key within the tenant: unambiguous, because ids have no control characters."""
+        """The session and the id, joined by a NUL, which no id has: unique within the tenant."""
         return f"{self.session}\x00{self.id}"
 
     def content(self) -> tuple[str, ...]:
-        """What must be equal for a second event with the same id to be a retry: all but the time.
+        """Return the fields by which a second event with the same id is a retry: all but the time.
 
         The time is left out because a caller that rebuilds an event for a retry gives it another
-        time. The SQL functions
-        and Lua scripts compare the same four values.
+        time. The SQL functions and Lua scripts compare the same four values.
         """
         return (self.agent, self.type, self.run, self.body)
 
     def check_same(self, other: LogEntry) -> None:
-        """Raise ``ConflictError`` if ``other`` is another event under the same id."""
+        """Raise ``ConflictError`` if ``other``, which has the same id, has another content."""
         if self.content() != other.content():
             raise another_body(self.session, self.id)
 
@@ -121,7 +120,7 @@ class LogEntry:
 
 
 def _text_body(field: str, message: object) -> str | None:
-    """Return the body of a message with one text block only. A fast path: most messages are."""
+    """Return the body of a message that is one text block, else ``None``: a fast path."""
     if type(message) is not ChatMessage or message.name or message.metadata != {}:
         return None
     content = message.content

@@ -47,7 +47,7 @@ class FactQuestion:
 
 
 class UnindexedFact(NamedTuple):
-    """A live fact that is not indexed yet, and what it lacks. ``ref`` is the engine's own id."""
+    """A live fact without its words or its vector in the index. ``ref`` is the engine's own id."""
 
     ref: Any
     content: str
@@ -63,7 +63,7 @@ class FoundFacts(NamedTuple):
 
 
 class LongTermStorage(Protocol):
-    """The facts of one tenant. Every argument is checked. An expired fact is not there."""
+    """The facts of one tenant. The caller checks all arguments. An expired fact is absent."""
 
     name: str
     """The engine's name in errors."""
@@ -73,8 +73,8 @@ class LongTermStorage(Protocol):
         """Store a fact, and return its id, or that of an earlier save with the same key.
 
         Words are indexed in ``language``. Raises what ``replayed`` raises. Raises
-        ``NotFoundError("memory", id)`` if what it supersedes is not there, and
-        ``superseded_before(…)`` if that is superseded already.
+        ``NotFoundError("memory", id)`` if the fact that it supersedes does not exist, and
+        ``superseded_before(…)`` if that fact is superseded already.
         """
 
     @abstractmethod
@@ -83,7 +83,7 @@ class LongTermStorage(Protocol):
     ) -> str:
         """Store a fact that supersedes another, and return its id, as ``save`` does.
 
-        What is ``None`` in the change is that of the superseded fact, the time of expiry too.
+        Fields that are ``None`` in the change keep the values of the old fact, its expiry too.
         """
 
     @abstractmethod
@@ -111,7 +111,7 @@ class LongTermStorage(Protocol):
 
     @abstractmethod
     async def recent(self, scope: FactScope, wanted: FactFilter) -> list[Memory]:
-        """Return the newest facts that are not superseded, with ``recent`` as what found them."""
+        """Return the newest facts that are not superseded, marked as found by ``recent``."""
 
     @abstractmethod
     async def search(
@@ -126,7 +126,7 @@ class LongTermStorage(Protocol):
         facts: Sequence[UnindexedFact],
         vectors: Sequence[list[float] | None],
     ) -> None:
-        """Store what facts of one scope lacked: their words, and vectors of the question's model.
+        """Add facts of one scope to the index: their words, and vectors of the question's model.
 
         ``None`` means no vector. A fact that was deleted or superseded since is skipped.
         """

@@ -55,8 +55,8 @@ def check_reranker(field: str, value: object) -> Reranker:
 async def rerank(reranker: Reranker, question: str, hits: Sequence[Recalled]) -> list[Recalled]:
     """Order the first ``RERANKED`` hits by a reranker. Raises ``EngineError`` for any error of it.
 
-    The scores of the search stay where they are: the hit that the reranker puts first gets the
-    highest of them, and so on. ``scores["reranker"]`` is what the reranker gave. ::
+    The reranker only changes the order: the hit that it puts first gets the highest score of the
+    search, and so on. ``scores["reranker"]`` is what the reranker gave. ::
 
         hits = await rerank(reranker, "which database?", hits)
     """

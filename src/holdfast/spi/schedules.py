@@ -15,11 +15,11 @@ from holdfast.values.identity import AgentId
 from holdfast.values.schedules import Missed
 
 BELL = "holdfast.schedules"
-"""Workers wait for changes of schedules as for the requests of a worker of this name."""
+"""Workers wait for changes of schedules as if they were requests to a worker of this name."""
 
 
 class ScheduleKey(NamedTuple):
-    """A schedule. Two owners may use the same id for different schedules."""
+    """The key of a schedule. Two owners may use the same id for different schedules."""
 
     owner: str
     schedule_id: str
@@ -42,16 +42,16 @@ class ScheduleDraft:
     grace_seconds: float
     max_attempts: int
     digest: str
-    """Of all fields but the id and the owner."""
+    """The digest of all fields except the id and the owner."""
 
     uid: str
-    """A new id, which no other schedule has, also none that had the same id before."""
+    """A new unique id: it differs from that of a deleted schedule with the same ``id``."""
 
 
 class StoredSchedule(NamedTuple):
     """A schedule as it is stored.
 
-    All ticks until ``after`` are decided. ``version`` grows with every change and every run.
+    All ticks up to ``after`` have been handled. ``version`` grows with every change and run.
     """
 
     draft: ScheduleDraft
@@ -65,14 +65,14 @@ class StoredSchedule(NamedTuple):
 
 
 class DueSchedules(NamedTuple):
-    """Schedules that may have a tick to run, and the engine's time."""
+    """Schedules that may have a tick to run, and the current time by the engine's clock."""
 
     now: datetime
     schedules: Sequence[StoredSchedule]
 
 
 class ScheduleRun(NamedTuple):
-    """The ticks of a schedule until a time: the tasks to submit, in order, and what comes then."""
+    """The ticks of a schedule up to ``until``: the tasks to submit, in order, and the next tick."""
 
     key: ScheduleKey
     uid: str
@@ -84,7 +84,7 @@ class ScheduleRun(NamedTuple):
 
 
 def too_many_schedules(schedule_id: str, owner: str, most: int) -> ConflictError:
-    """A schedule for which its owner has no room.
+    """Return the error for a new schedule of an owner that has the maximum number.
 
     >>> str(too_many_schedules("daily", "ana", 1000))
     "owner 'ana' has 1000 schedules: delete one first"
@@ -95,7 +95,7 @@ def too_many_schedules(schedule_id: str, owner: str, most: int) -> ConflictError
 
 
 def other_schedule(schedule_id: str) -> ConflictError:
-    """A schedule whose id is there with other content.
+    """Return the error for a schedule whose id is stored with other content.
 
     >>> str(other_schedule("daily"))
     "schedule 'daily' is there with other content: use upsert to replace it"
@@ -105,42 +105,44 @@ def other_schedule(schedule_id: str) -> ConflictError:
 
 
 class ScheduleStorage(Protocol):
-    """The schedules of one tenant, in the engine that stores its tasks. Every argument is checked.
+    """The schedules of one tenant, in the engine that stores its tasks.
 
-    A schedule is due from its ``next_at`` on. A new, changed or resumed one is due at once, so that
-    a worker computes its next tick. Every change wakes the workers that wait for ``BELL``.
+    The caller checks all arguments. A schedule is due from its ``next_at`` on. A new, changed or
+    resumed one is due at once, so that a worker computes its next tick. Every change wakes the
+    workers that wait for ``BELL``.
     """
 
     @abstractmethod
     async def put(self, draft: ScheduleDraft, *, replace: bool, most: int) -> StoredSchedule:
-        """Store a schedule from the engine's time on; one with the same digest stays as it is.
+        """Store a schedule whose ticks start now; a stored one with the same digest is unchanged.
 
         Raises ``too_many_schedules`` for a new one if its owner has ``most`` already.
 
-        If the digest differs: with ``replace`` the content is replaced, and pause and ``uid`` stay;
-        ticks are decided from now on if ``cron`` or ``timezone`` changed. Else ``other_schedule``.
+        If the digest differs, it raises ``other_schedule``, or with ``replace`` replaces the
+        content and keeps the pause and ``uid``. If ``cron`` or ``timezone`` changed, ticks start
+        now.
         """
 
     @abstractmethod
     async def get(self, key: ScheduleKey) -> StoredSchedule | None:
-        """Return a schedule."""
+        """Return a schedule, or ``None``."""
 
     @abstractmethod
     async def list_schedules(
         self, owner: str | None, after: ScheduleKey | None, limit: int
     ) -> Sequence[StoredSchedule]:
-        """Return schedules of an owner, or of all, by owner and id, after one of them."""
+        """Return schedules of one owner, or of all, after ``after``, ordered by owner and id."""
 
     @abstractmethod
     async def set_paused(self, key: ScheduleKey, *, paused: bool) -> StoredSchedule:
-        """Pause or resume; a resumed one has no ticks before now. The same again has no effect.
+        """Pause or resume a schedule; the ticks during the pause are skipped. Can be repeated.
 
         Raises ``NotFoundError("schedule", …)``.
         """
 
     @abstractmethod
     async def delete(self, key: ScheduleKey) -> bool:
-        """Delete a schedule. Its tasks stay."""
+        """Delete a schedule. Its tasks stay. Returns whether it existed."""
 
     @abstractmethod
     async def due(self, limit: int) -> DueSchedules:
@@ -148,7 +150,7 @@ class ScheduleStorage(Protocol):
 
     @abstractmethod
     async def defer(self, schedule: StoredSchedule, seconds: float) -> None:
-        """Let a schedule that cannot be run be due again later; no tick is decided.
+        """Postpone a schedule that cannot be run by ``seconds``; its ticks stay to be run.
 
         Does nothing unless the schedule still has this ``uid`` and ``version``.
         """

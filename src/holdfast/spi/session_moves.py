@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
 Moved: TypeAlias = Literal["moved", "absent", "hot", "taken"]
-"""Renamed; not found; refused while the hot store numbers it; or the new id is in use."""
+"""Renamed; not found; refused while the session is loaded in Redis; or the new id is in use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,23 +24,23 @@ class SessionMove:
     """``None`` if several owners used it: an operator must assign it."""
 
     needs_hot_store: bool = False
-    """Whether a part of it may be in the hot store only."""
+    """Whether some of its data may be only in the hot store, Redis."""
 
 
 class SessionMoves(Protocol):
-    """Moves of all tenants, for the process that opens the stores."""
+    """The pending renames of sessions of all tenants, for the process that opens the stores."""
 
     @abstractmethod
     async def any(self) -> bool:
-        """Return whether there is anything to move."""
+        """Return whether there are sessions to rename."""
 
     @abstractmethod
     async def skip_empty(self) -> None:
-        """Delete the moves of sessions that have no stored data."""
+        """Delete the pending renames of sessions that have no stored data."""
 
     @abstractmethod
     async def pending(self, *, after: SessionMove | None = None, limit: int) -> list[SessionMove]:
-        """Return sessions to move, in order, after the last one of the previous page."""
+        """Return sessions to rename, in order, after the last one of the previous page."""
 
     @abstractmethod
     async def move(self, tenant: str, old: tuple[str, str], new: tuple[str, str]) -> Moved:
@@ -48,7 +48,7 @@ class SessionMoves(Protocol):
 
     @abstractmethod
     async def done(self, move: SessionMove) -> None:
-        """Delete a finished move."""
+        """Delete a pending rename: it is done."""
 
     @abstractmethod
     async def unassigned(self, *, limit: int) -> list[tuple[str, str]]:

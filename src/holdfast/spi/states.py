@@ -26,7 +26,7 @@ __all__ = [
 
 
 def expect_version(session: str, expected: int | None, actual: int) -> None:
-    """Raise ``VersionConflictError`` if a state has another version than expected, if any.
+    """Raise ``VersionConflictError`` unless ``actual`` is ``expected`` or that is ``None``.
 
     >>> expect_version("s1", None, 7)
     """
@@ -35,7 +35,7 @@ def expect_version(session: str, expected: int | None, actual: int) -> None:
 
 
 class StateStorage(Protocol):
-    """The states of one tenant. Every argument is checked; values are JSON texts.
+    """The states of one tenant. The caller checks all arguments; values are JSON texts.
 
     A state that has expired is absent. A version is higher than all before it of its session, also
     than those of a state that was cleared or has expired.
@@ -43,7 +43,7 @@ class StateStorage(Protocol):
 
     @abstractmethod
     async def read(self, session: str, keys: Collection[str] | None) -> StateSnapshot:
-        """Return a state with its version and expiry, all of it or some keys, as of one moment.
+        """Return a state, or some of its keys, with its version and expiry, in one read.
 
         An absent state is ``StateSnapshot({})``.
         """
@@ -58,10 +58,11 @@ class StateStorage(Protocol):
 
     @abstractmethod
     async def write(self, write: StateWrite, expected: int | None) -> int:
-        """Replace or patch a state, in one step, start its window again, and return its version.
+        """Replace or patch a state, restart its time to live, and return its version; in one step.
 
-        A write without ``ttl_seconds`` keeps the window. Raises ``VersionConflictError`` if
-        ``expected`` is given and not the version; that of an absent state is 0.
+        A write without ``ttl_seconds`` keeps the time to live of the state. Raises
+        ``VersionConflictError`` if ``expected`` is given and is not the version; the version of an
+        absent state is 0.
         """
 
     @abstractmethod
@@ -69,10 +70,10 @@ class StateStorage(Protocol):
         """Delete a state, if there is one, with all its versions."""
 
     keeps_versions: bool = False
-    """Whether it keeps earlier versions of a state, if a write asks for that."""
+    """Whether the engine can keep earlier versions of a state."""
 
     async def versions(self, session: str, before: int, limit: int) -> list[StateVersion]:
-        """Return the versions that are kept and lower than ``before``, the newest first.
+        """Return the kept versions that are lower than ``before``, the newest first.
 
         The version of each write is kept, as many as the last write asked for with
         ``kept_versions``. An absent state has none.
@@ -81,7 +82,7 @@ class StateStorage(Protocol):
         return []
 
     async def read_version(self, session: str, version: int) -> StateSnapshot | None:
-        """Return a version that is kept, or the state if it has this version, else ``None``.
+        """Return this version of a state, current or kept; ``None`` if it is not kept.
 
         Its expiry is that of the state.
         """
@@ -90,7 +91,7 @@ class StateStorage(Protocol):
 
 
 class HotStates(StateStorage, Protocol):
-    """States in front of a durable store, which may have those that are absent here.
+    """The states in Redis. A state that is absent here may be in the durable store.
 
     A write to an absent state raises ``AbsentStateError``, so that a lost state is restored before
     it is written to. With ``base`` the caller confirms that the durable store has none either.
@@ -133,19 +134,20 @@ class HotStates(StateStorage, Protocol):
         """Restore a state, unless it was written since. Returns whether there is one now.
 
         ``base`` is the version that the durable store has.
-        ``unsaved``: it includes unsaved writes, so it must be saved again. ``as_of``: later writes
-        of other processes may be lost; readers get this time until the state is written to. Raises
+        ``unsaved``: it includes unsaved writes, so it must be saved again. ``as_of``: writes of
+        other processes after this time may be lost; readers are given this time until the state is
+        written to. Raises
         ``RemovedStateError`` if the state was evicted or cleared later than ``eviction``: the
         durable store may have a newer state by now, so the caller must read it again.
         """
 
     @abstractmethod
     async def forget(self, session: str, *, version: int) -> bool:
-        """Delete a state if it is still at a version. Returns whether it was."""
+        """Delete a state if it still has this version. Returns whether it had it."""
 
     @abstractmethod
     async def merge(self, fallback: FallbackWrite, *, base: int | None = None) -> Written:
-        """Apply fallback writes once. Returns the version with them, 0 if there is no state now.
+        """Apply fallback writes once. Returns the version that has them; 0 if no state is left.
 
         As with ``put``, an absent state is created only with a ``base``.
         """

@@ -7,11 +7,11 @@ from typing import Protocol
 
 
 class TenantList(Protocol):
-    """The tenants that have data. Every argument is checked."""
+    """The tenants that have data. The caller checks all arguments."""
 
     @abstractmethod
     async def tenants(self, after: str, limit: int) -> list[str]:
-        """Return the tenants after one, in the order of their names, up to ``limit``.
+        """Return up to ``limit`` tenants after ``after``, in the order of their names.
 
         Only names are read, and no content; how long it takes depends on the number of tenants, not
         on how much they hold. ::

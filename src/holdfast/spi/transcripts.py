@@ -30,7 +30,7 @@ class TranscriptKey(NamedTuple):
 
 
 class Tail(NamedTuple):
-    """The new end of a transcript, in place of the messages with a number above ``after_seq``."""
+    """The new end of a transcript; it replaces the messages with a number above ``after_seq``."""
 
     after_seq: int
     expected_last_seq: int
@@ -40,7 +40,7 @@ class Tail(NamedTuple):
     """Messages of one agent, session and run, with different ids; may be empty."""
 
     def check(self, session: str, last_seq: int, stored: Sequence[tuple[str, str, str]]) -> bool:
-        """Return whether the tail is still to be written; ``False`` if it is there already.
+        """Return whether the tail must be written; ``False`` if it is already stored.
 
         ``last_seq`` is the number of the newest message, and ``stored`` has id, run and body of the
         messages after ``after_seq``. Raises ``VersionConflictError`` if the transcript has another
@@ -59,7 +59,7 @@ class Tail(NamedTuple):
 
 
 class Transcripts(Protocol):
-    """The messages of one tenant. Every argument is checked; ids within a batch differ."""
+    """The messages of one tenant. The caller checks all arguments; ids within a batch differ."""
 
     @abstractmethod
     async def append(self, entries: Sequence[LogEntry]) -> None:
@@ -80,10 +80,10 @@ class Transcripts(Protocol):
 
     @abstractmethod
     async def replace_tail(self, key: TranscriptKey, tail: Tail) -> int:
-        """Replace the messages after a number, all or none. Returns the newest number, or 0.
+        """Replace the last messages, all or none. Returns the number of the newest message, or 0.
 
         Raises ``VersionConflictError("transcript", session, …)`` if the newest message has another
-        number than expected, unless the tail is there already, which is a retry. Raises
+        number than expected, unless the tail is already stored, which means a retry. Raises
         ``ConflictError`` (see ``another_body``) if one of its ids is in the session elsewhere.
         """
 

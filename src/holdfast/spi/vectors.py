@@ -12,16 +12,16 @@ from holdfast.values.filters import Filter
 
 
 class Nearest(NamedTuple):
-    """What a search found, and the dimension of the collection; ``None`` if there is none."""
+    """The documents found, and the dimension of the collection; ``None`` if it is empty."""
 
     dimension: int | None
     results: list[SearchResult]
 
 
 class VectorStorage(Protocol):
-    """The collections of one tenant. Every argument is checked; ids within a batch differ.
+    """The collections of one tenant. The caller checks all arguments; ids within a batch differ.
 
-    The dimension of a collection is that of its first document, until it has none.
+    The first document sets the dimension of a collection, until the collection is empty.
     """
 
     name: str
@@ -36,7 +36,7 @@ class VectorStorage(Protocol):
     ) -> None:
         """Store documents that have their vectors, all or none.
 
-        Unless ``replace``, raises ``AlreadyExistsError("document", id)`` if an id is taken. Raises
+        Unless ``replace``, raises ``AlreadyExistsError("document", id)`` if an id exists. Raises
         ``InvalidInputError("documents[N].embedding", …)`` if a vector has another dimension.
         """
 
@@ -51,7 +51,7 @@ class VectorStorage(Protocol):
 
     @abstractmethod
     async def get(self, collection: str, ids: Sequence[str]) -> Sequence[Document]:
-        """Return the documents that are there, in any order."""
+        """Return those of the documents that exist, in any order."""
 
     @abstractmethod
     async def delete(self, collection: str, ids: Sequence[str]) -> int:

@@ -1,4 +1,4 @@
-"""Waking a session: whether it is new, warm, restored, or has a gap."""
+"""Waking a session: whether it is new, complete, restored from Postgres, or has lost events."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Sealed tasks: messages, steps, artifacts, results, notes and push configs are sealed."""
+"""Encrypted tasks: messages, steps, artifacts, results, notes and push configs."""

@@ -1,4 +1,4 @@
-"""What all calls of a sealed ledger share: whose a task is, and its values opened."""
+"""What all calls of an encrypted ledger share: the owner of a task, and decryption."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from holdfast.values.errors import ConflictError
 T = TypeVar("T")
 
 _COMPARED = frozenset({"message", "submit_key", "feedback", "step"})
-"""The kinds of conflicts that come from a digest."""
+"""The kinds of ``ConflictError`` that a different digest causes."""
 
 
 class SealedCalls:
-    """Base class of the calls of a sealed ledger."""
+    """Base class of the calls of an encrypted ledger."""
 
     def __init__(self, inner: TaskStorage, seal: Seal) -> None:
         self._inner = inner
         self._seal = seal
 
     async def _owner(self, task_id: str, owner: str | None = None) -> str:
-        """Return whose a task is; a task that is not there is nobody's."""
+        """Return the owner of a task; ``""`` if the task does not exist."""
         if owner is not None:
             return owner
         known = self._seal.owners.get(task_id)
@@ -47,13 +47,13 @@ class SealedCalls:
     async def _sealer(
         self, task_id: str, owner: str | None = None, *, as_before: bool = False
     ) -> TaskSealer | None:
-        """Return what seals the values of a task; ``None`` without keys."""
+        """Return the object that encrypts the values of a task; ``None`` without keys."""
         if self._seal.keys is None:
             return None
         return await task_sealer(self._seal, await self._owner(task_id, owner), as_before=as_before)
 
     async def _compared(self, call: Callable[..., Awaitable[T]]) -> T:
-        """Call with keyed digests; after a conflict with those of what was stored unsealed."""
+        """Call with keyed digests; after a conflict, with the digests of unencrypted values."""
         try:
             return await call(as_before=False)
         except ConflictError as error:
@@ -99,7 +99,7 @@ class SealedCalls:
     async def _opener(
         self, task_id: str, owner: str | None, pieces: Iterable[str]
     ) -> TaskOpener | None:
-        """Return what opens the sealed texts of a task; ``None`` if nothing is sealed."""
+        """Return the object that decrypts the texts of a task; ``None`` if none is encrypted."""
         opener = await opener_of(self._seal, pieces)
         if opener is None:
             return None

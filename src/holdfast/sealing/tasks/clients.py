@@ -1,4 +1,4 @@
-"""What clients and operators do with sealed tasks."""
+"""The calls of clients and operators, with encrypted tasks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from holdfast.values.tasks.records import Lease
 
 
 class SealedClients(SealedCalls, ClientStorage):
-    """``ClientStorage`` in front of an engine's."""
+    """Encrypts what a ``ClientStorage`` stores."""
 
     async def submit(self, draft: Draft) -> TaskSnapshot:
         """Store a task."""
@@ -139,10 +139,10 @@ class SealedClients(SealedCalls, ClientStorage):
 
 
 class SealedForks(SealedCalls, ForkStorage):
-    """``ForkStorage`` in front of an engine's."""
+    """Encrypts what a ``ForkStorage`` stores."""
 
     async def fork(self, key: TaskKey, draft: ForkDraft) -> TaskSnapshot:
-        """Store a task that goes on from what another one stored."""
+        """Store a fork, which continues from what another task stored."""
         check_message(draft.message)
 
         async def fork(*, as_before: bool) -> TaskSnapshot:
@@ -159,12 +159,12 @@ class SealedForks(SealedCalls, ForkStorage):
         return await self._snapshot(await self._compared(fork))
 
     async def held_elsewhere(self, task_id: str, refs: Sequence[str]) -> Sequence[str]:
-        """Return refs that another task has."""
+        """Return those of the refs that another task uses."""
         return list(await self._inner.held_elsewhere(task_id, refs))
 
 
 class SealedChildren(SealedCalls, ChildStorage):
-    """``ChildStorage`` in front of an engine's. The step names only the child: it is not sealed."""
+    """Encrypts the tasks of a ``ChildStorage``. A step that only names a child stays plain."""
 
     async def submit_child(self, lease: Lease, step: StepDraft, draft: Draft) -> TaskSnapshot:
         """Store a task as a child, and the step that names it."""
@@ -186,13 +186,13 @@ class SealedChildren(SealedCalls, ChildStorage):
         return found._replace(tasks=await self._snapshots(found.tasks))
 
     async def cancel_tree(self, key: TaskKey, note: str, by: str = "") -> TaskSnapshot:
-        """Cancel a task and all below it, which have the same owner."""
+        """Cancel a task and all its descendants, which have the same owner."""
         sealed = await self._note(*key, note)
         return await self._snapshot(await self._inner.cancel_tree(key, sealed, by))
 
 
 class SealedInbox(SealedCalls, InboxStorage):
-    """``InboxStorage`` in front of an engine's."""
+    """Encrypts the messages that an ``InboxStorage`` stores."""
 
     async def send(self, key: TaskKey, message: InboxMessage, limit: int) -> None:
         """Store a message to a task."""
@@ -216,7 +216,7 @@ class SealedInbox(SealedCalls, InboxStorage):
 
 
 class SealedOperations(SealedClients, OperationStorage):
-    """``OperationStorage`` in front of an engine's."""
+    """Encrypts the notes, and decrypts the tasks, of an ``OperationStorage``."""
 
     async def counts(self, by: CountBy, wanted: TaskFilter, limit: int) -> TaskCounts:
         """Count tasks."""
@@ -232,7 +232,7 @@ class SealedOperations(SealedClients, OperationStorage):
         return await self._inner.workers(owner)
 
     async def many(self, query: ManyQuery) -> ManyTasks:
-        """Carry out an operation. Its note is for tasks of several owners, and so nobody's."""
+        """Carry out an operation. The key of the filter's owner, or of none, encrypts its note."""
         self._refuse_text(query.wanted)
         note = query.note
         if note:

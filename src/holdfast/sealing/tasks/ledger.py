@@ -1,4 +1,4 @@
-"""A sealed ledger: timelines, contexts, push configs, and tasks that somebody else runs."""
+"""An encrypted ledger: timelines, contexts, push configs, and tasks of other systems."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ from holdfast.values.tasks.records import ContextRecord, Lease, TaskRecord
 
 
 class SealedAudit(SealedCalls, AuditStorage):
-    """``AuditStorage`` in front of an engine's."""
+    """Encrypts the feedback, and decrypts the events, of an ``AuditStorage``."""
 
     async def events(
         self, key: TaskKey, after: int, limit: int | None, max_bytes: int | None
@@ -72,7 +72,7 @@ class SealedAudit(SealedCalls, AuditStorage):
         return found._replace(events=await self._events(*key, found.events))
 
     def following(self, task_id: str) -> AbstractContextManager[Followed]:
-        """Return a context in which a follower is woken."""
+        """Return a context in which events of the task wake a follower."""
         return self._inner.following(task_id)
 
     async def replay(self, key: TaskKey, until: int, extent: Extent) -> TaskRecord | None:
@@ -109,7 +109,7 @@ class SealedAudit(SealedCalls, AuditStorage):
 
 
 class SealedContexts(SealedCalls, ContextStorage):
-    """``ContextStorage`` in front of an engine's."""
+    """Decrypts the messages that a ``ContextStorage`` returns."""
 
     async def list_contexts(
         self, owner: str | None, after: ContextAfter | None, limit: int, *, children: bool
@@ -133,13 +133,13 @@ class SealedContexts(SealedCalls, ContextStorage):
         return await self._inner.clear_context(key)
 
     async def resting_messages(self, agents: Collection[AgentId], limit: int) -> list[SaidMessage]:
-        """Return messages that are not copied."""
+        """Return messages that are not copied to session logs."""
         return await self._said(await self._inner.resting_messages(agents, limit))
 
     async def context_messages(
         self, key: ContextKey, agents: Collection[AgentId], last: int
     ) -> list[SaidMessage]:
-        """Return messages of a context that are not copied."""
+        """Return messages of a context that are not copied to session logs."""
         return await self._said(await self._inner.context_messages(key, agents, last))
 
     async def mark_copied(self, tasks: Sequence[tuple[str, int]]) -> set[str]:
@@ -157,7 +157,7 @@ class SealedContexts(SealedCalls, ContextStorage):
 
 
 class SealedPush(SealedCalls, PushStorage):
-    """``PushStorage`` in front of an engine's."""
+    """Encrypts what a ``PushStorage`` stores."""
 
     async def upsert_push_config(
         self, key: TaskKey, config: StoredPush, max_configs: int | None
@@ -179,7 +179,7 @@ class SealedPush(SealedCalls, PushStorage):
         return await self._inner.delete_push_config(key, config_id)
 
     async def claim_outbox(self, claim: OutboxClaim) -> list[StoredEntry]:
-        """Take entries that are due."""
+        """Claim entries to deliver."""
         return await self._entries(await self._inner.claim_outbox(claim))
 
     async def mark_delivered(self, key: EntryKey) -> bool:
@@ -206,10 +206,10 @@ class SealedPush(SealedCalls, PushStorage):
 
 
 class SealedAdopted(SealedCalls, AdoptedStorage):
-    """``AdoptedStorage`` in front of an engine's."""
+    """Encrypts what an ``AdoptedStorage`` stores."""
 
     async def adopt(self, adoption: Adoption) -> TaskSnapshot:
-        """Store a task that somebody else runs."""
+        """Store a task that another system runs."""
         check_unsealed("metadata", adoption.metadata)
         reports = [check_report(one) for one in adoption.reports]
         sealer = await task_sealer(self._seal, adoption.owner)
@@ -241,14 +241,14 @@ class SealedAdopted(SealedCalls, AdoptedStorage):
 
 
 class SealedCleanup(SealedCalls, CleanupStorage):
-    """``CleanupStorage`` in front of an engine's: marks have ids only."""
+    """Passes calls on to a ``CleanupStorage``: marks have only ids, which are not encrypted."""
 
     async def add_cleanup(self, lease: Lease, mark: CleanupMark) -> None:
         """Store a mark."""
         await self._inner.add_cleanup(lease, mark)
 
     async def claim_cleanup(self, limit: int, retry_seconds: float) -> list[CleanupMark]:
-        """Take due marks."""
+        """Claim due marks."""
         return await self._inner.claim_cleanup(limit, retry_seconds)
 
     async def list_cleanup(self, task_id: str) -> list[CleanupMark]:
@@ -269,14 +269,14 @@ class SealedCleanup(SealedCalls, CleanupStorage):
 
 
 class SealedChanges(SealedCalls, ChangeStorage):
-    """``ChangeStorage`` in front of an engine's: changes have no content."""
+    """Passes calls on to a ``ChangeStorage``: changes have no content to encrypt."""
 
     async def changes(self, owner: str | None, after: ChangePosition, limit: int) -> FoundChanges:
         """Read changes after a position."""
         return await self._inner.changes(owner, after, limit)
 
     async def last_change(self) -> ChangePosition:
-        """Return a position before all changes that are yet to come."""
+        """Return a position before all future changes."""
         return await self._inner.last_change()
 
 
@@ -295,7 +295,7 @@ class SealedLedger(
     SealedChanges,
     TaskStorage,
 ):
-    """``TaskStorage`` in front of an engine's.
+    """Encrypts what a ``TaskStorage`` stores.
 
     ::
 

@@ -1,4 +1,4 @@
-"""Opens what a ledger has stored: plain values stay as they are."""
+"""Decrypts (opens) what a ledger has stored; values that are not encrypted stay as they are."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ from holdfast.values.tasks.events import StepKey, TaskRequest, Transition
 
 
 async def opener_of(seal: Seal, pieces: Iterable[str]) -> Opener | None:
-    """Return what opens these sealed texts; ``None`` if all are empty, for nothing is sealed.
+    """Return the object that decrypts these texts; ``None`` if all are empty.
 
     ::
 
@@ -67,29 +67,29 @@ async def opener_of(seal: Seal, pieces: Iterable[str]) -> Opener | None:
 
 @dataclass(frozen=True, slots=True)
 class TaskOpener:
-    """Opens the values of one owner's tasks."""
+    """Decrypts the values of one owner's tasks."""
 
     opener: Opener
     owner: str
 
     def message(self, message: StoredMessage) -> StoredMessage:
-        """Open a message."""
+        """Decrypt a message."""
         return message._replace(payload=self.payload(message.payload, message.id))
 
     def row(self, row: MessageRow) -> MessageRow:
-        """Open a message that may be a plain tuple."""
+        """Decrypt a message that may be a plain tuple."""
         key, at, payload, seq = row
         return (key, at, self.payload(payload, key), seq)
 
     def payload(self, payload: str, id: str) -> str:
-        """Open the payload of a message."""
+        """Decrypt the payload of a message."""
         words = part_piece(payload).split(" ")
         if not words[0]:
             return payload
         return self._open(message_place(id, first=FIRST in words[2:]), words[0])
 
     def task(self, task: StoredTask) -> StoredTask:
-        """Open the fields of a task."""
+        """Decrypt the fields of a task."""
         return dataclasses.replace(
             task,
             metadata=self.json(METADATA, task.metadata),
@@ -98,7 +98,7 @@ class TaskOpener:
         )
 
     def snapshot(self, found: TaskSnapshot) -> TaskSnapshot:
-        """Open a task with its parts."""
+        """Decrypt a task with its parts."""
         return found._replace(
             task=self.task(found.task),
             status=found.status and self.message(found.status),
@@ -108,21 +108,21 @@ class TaskOpener:
         )
 
     def note(self, note: str) -> str:
-        """Open a note, and keep what an engine put before it."""
+        """Decrypt a note, and keep the reason that an engine put before it."""
         piece = note_piece(note)
         return note.removesuffix(piece) + self._open(NOTE, piece) if piece else note
 
     def json(self, place: Place, text: str) -> str:
-        """Open a JSON text."""
+        """Decrypt a JSON text."""
         piece = object_piece(text)
         return self._open(place, piece) if piece else text
 
     def text(self, place: Place, text: str) -> str:
-        """Open a text."""
+        """Decrypt a text."""
         return self._open(place, text) if text_piece(text) else text
 
     def step(self, step: StoredStep) -> StoredStep:
-        """Open a step; one that is a received message has the sealed message inside."""
+        """Decrypt a step; the step of a received message contains the encrypted message."""
         digest = self.text(digest_place(step.key), step.digest)
         result = step.result
         piece = object_piece(result)
@@ -142,7 +142,7 @@ class TaskOpener:
         return dataclasses.replace(step, result=result, digest=digest)
 
     def chunk(self, chunk: StoredChunk) -> StoredChunk:
-        """Open a chunk of an artifact."""
+        """Decrypt a chunk of an artifact."""
         piece = part_piece(chunk.parts)
         if not piece:
             return chunk
@@ -150,16 +150,16 @@ class TaskOpener:
         return dataclasses.replace(chunk, parts=parts, name=name, metadata=encode_json(metadata))
 
     def chunk_content(self, artifact_id: str, piece: str) -> tuple[str, dict[str, Any], str]:
-        """Return the name, the metadata and the parts of a chunk from its sealed text."""
+        """Return the name, the metadata and the parts of a chunk from its encrypted text."""
         name, metadata, parts = decode_json(self._open(chunk_place(artifact_id), piece))
         return name, metadata, parts
 
     def written(self, written: WrittenChunk) -> WrittenChunk:
-        """Open a chunk with its time."""
+        """Decrypt a chunk with its time."""
         return self.chunk(written[0]), written[1]
 
     def body(self, body: StoredBody) -> StoredBody:
-        """Open the body of an event."""
+        """Decrypt the body of an event."""
         match body:
             case StoredMessage():
                 return self.message(body)
@@ -171,11 +171,11 @@ class TaskOpener:
                 return dataclasses.replace(body, note=self.note(body.note))
 
     def event(self, event: StoredEvent) -> StoredEvent:
-        """Open an event of a timeline."""
+        """Decrypt an event of a timeline."""
         return event._replace(body=self.body(event.body))
 
     def push(self, task_id: str, config: StoredPush) -> StoredPush:
-        """Open a push config."""
+        """Decrypt a push config."""
         return dataclasses.replace(
             config,
             url=self.text(push_place(task_id, config.id, "url"), config.url),
@@ -186,7 +186,7 @@ class TaskOpener:
         )
 
     def entry(self, entry: StoredEntry) -> StoredEntry:
-        """Open an entry of the outbox."""
+        """Decrypt an entry of the outbox."""
         return entry._replace(
             config=self.push(entry.task_id, entry.config),
             event=self.event(entry.event),
@@ -194,7 +194,7 @@ class TaskOpener:
         )
 
     def feedback(self, task_id: str, feedback: StoredFeedback) -> StoredFeedback:
-        """Open feedback."""
+        """Decrypt feedback."""
         piece = text_piece(feedback.text)
         if not piece:
             return feedback
@@ -208,7 +208,7 @@ class TaskOpener:
 
 
 def pieces_of_task(task: StoredTask) -> Iterator[str]:
-    """Yield what is sealed of a task.
+    """Yield the encrypted texts of a task.
 
     ::
 
@@ -220,7 +220,7 @@ def pieces_of_task(task: StoredTask) -> Iterator[str]:
 
 
 def pieces_of_snapshot(found: TaskSnapshot) -> Iterator[str]:
-    """Yield what is sealed of a task with its parts.
+    """Yield the encrypted texts of a task with its parts.
 
     ::
 
@@ -237,7 +237,7 @@ def pieces_of_snapshot(found: TaskSnapshot) -> Iterator[str]:
 
 
 def pieces_of_body(body: StoredBody) -> Iterator[str]:
-    """Yield what is sealed of the body of an event.
+    """Yield the encrypted texts of the body of an event.
 
     ::
 
@@ -256,7 +256,7 @@ def pieces_of_body(body: StoredBody) -> Iterator[str]:
 
 
 def pieces_of_push(config: StoredPush) -> Iterator[str]:
-    """Yield what is sealed of a push config.
+    """Yield the encrypted texts of a push config.
 
     ::
 
@@ -268,7 +268,7 @@ def pieces_of_push(config: StoredPush) -> Iterator[str]:
 
 
 def pieces_of_entry(entry: StoredEntry) -> Iterator[str]:
-    """Yield what is sealed of an entry of the outbox.
+    """Yield the encrypted texts of an entry of the outbox.
 
     ::
 

@@ -1,4 +1,4 @@
-"""Opens a task that an engine has already loaded, as ``replay`` returns it."""
+"""Decrypts a task record that an engine has already loaded, as ``replay`` returns it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from holdfast.values.tasks.records import Artifact, TaskRecord
 
 
 def pieces_of_record(record: TaskRecord) -> Iterator[str]:
-    """Yield what is sealed of a loaded task.
+    """Yield the encrypted texts of a loaded task.
 
     ::
 
@@ -33,7 +33,7 @@ def pieces_of_record(record: TaskRecord) -> Iterator[str]:
 
 
 def open_record(opener: TaskOpener, record: TaskRecord) -> TaskRecord:
-    """Return a loaded task with its values opened.
+    """Return a loaded task with its values decrypted.
 
     ::
 

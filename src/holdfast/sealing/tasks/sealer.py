@@ -1,7 +1,7 @@
-"""Seals what a ledger stores, with the key of a task's owner.
+"""Encrypts (seals) what a ledger stores, with the data key of the task's owner.
 
 Forks and retries copy messages, steps, artifacts and metadata into other tasks of the same owner,
-so these are bound to their ids in the task, and not to the task.
+so the encryption binds these to their ids within the task, not to the id of the task.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from holdfast.values.sealed import SEALED, SEALED_TEXT, check_parts, check_unsea
 from holdfast.values.tasks.events import HISTORY, StepKey
 
 FIRST = "first"
-"""The mark of the message that a task begins with: a retry copies it under another id."""
+"""Marks the message that a task begins with: a retry copies it under another id."""
 
 NAMED = "named"
-"""The mark of a step whose name is sealed with its result."""
+"""Marks a step whose name is encrypted with its result."""
 
 ANSWER = "answer"
-"""The mark of a step that is the answer to a question."""
+"""Marks a step that is the answer to a question."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskSealer:
-    """Seals the values of the tasks of one owner.
+    """Encrypts the values of the tasks of one owner.
 
-    With ``as_before`` digests are those of unsealed values: a retry of what was stored before the
-    tenant was sealed is then found.
+    With ``as_before`` it makes the digests of unencrypted values, to find what was stored before
+    encryption was turned on.
     """
 
     sealer: Sealer
@@ -44,14 +44,14 @@ class TaskSealer:
     as_before: bool = False
 
     def message(self, message: StoredMessage, *, first: bool = False) -> StoredMessage:
-        """Seal a message; its role stays as it is."""
+        """Encrypt a message; its role stays as it is."""
         digest = message.digest()
         return message._replace(
             payload=self.payload(message.payload, digest, "" if first else message.id, first=first)
         )
 
     def payload(self, payload: str, digest: str, id: str = "", *, first: bool = True) -> str:
-        """Seal the payload of a message."""
+        """Encrypt the payload of a message."""
         box = self.sealer.box(message_place(id, first=first), payload)
         mark = f" {FIRST}" if first else ""
         text = f"{SEALED_TEXT}{box} {self.digest('message', digest)}{mark}"
@@ -60,7 +60,7 @@ class TaskSealer:
         return encode_json({"v": 1, "role": role, "content": [block]})
 
     def draft(self, draft: Draft) -> Draft:
-        """Seal a task that is to be stored."""
+        """Encrypt a task that is to be stored."""
         identity = draft.digest()
         if identity:
             identity = self.digest("draft", draft.submit_key, identity)
@@ -73,18 +73,18 @@ class TaskSealer:
         )
 
     def metadata(self, metadata: str) -> str:
-        """Seal the metadata of a task; none stays none."""
+        """Encrypt the metadata of a task; empty metadata stays as it is."""
         return metadata if metadata == "{}" else self.sealer.json(METADATA, metadata)
 
     def note(self, note: str) -> str:
-        """Seal a note; an engine may put a reason before it."""
+        """Encrypt a note; an engine may put a reason before it."""
         return self.sealer.text(NOTE, note)
 
     def step(self, step: StepDraft) -> StepDraft:
-        """Seal a step with the digest of its arguments.
+        """Encrypt a step with the digest of its arguments.
 
-        The name of an append to a transcript is a digest of the content: it is sealed with the
-        result, and a keyed digest takes its place.
+        The name of an append to a transcript is a digest of the content: it is encrypted with the
+        result, and replaced by a keyed digest.
         """
         key = step.key
         if key.kind != HISTORY:
@@ -97,29 +97,29 @@ class TaskSealer:
         )
 
     def step_digest(self, step: StepDraft) -> StepDraft:
-        """Seal the digest of a step's arguments; equal ones are equal."""
+        """Encrypt the digest of a step's arguments; equal digests give equal results."""
         if self.as_before:
             return step
         digest = self.sealer.text(digest_place(step.key), step.digest, again=True)
         return step._replace(digest=digest)
 
     def answer(self, result: str) -> str:
-        """Seal the step that an answer is stored as."""
+        """Encrypt the step that an answer is stored as."""
         return self.sealer.json(ANSWERED, result, {ANSWER: True})
 
     def form(self, form: str | None) -> str | None:
-        """Seal the form of a question; equal ones of an owner are equal."""
+        """Encrypt the form of a question; equal forms of an owner give equal results."""
         return form and self.sealer.json(FORM, form, again=True)
 
     def chunk(self, chunk: StoredChunk) -> StoredChunk:
-        """Seal a chunk of an artifact with its name and metadata."""
+        """Encrypt a chunk of an artifact with its name and metadata."""
         content = encode_json([chunk.name, decode_json(chunk.metadata), chunk.parts])
         box = self.sealer.box(chunk_place(chunk.artifact_id), content)
         parts = encode_json([{"type": "text", "text": f"{SEALED_TEXT}{box}"}])
         return dataclasses.replace(chunk, parts=parts, name="", metadata="{}")
 
     def outcome(self, outcome: Outcome) -> Outcome:
-        """Seal what a worker reports."""
+        """Encrypt what a worker reports."""
         said, result = outcome.message, outcome.result
         return outcome._replace(
             message=None if said is None else self.message(said),
@@ -129,7 +129,7 @@ class TaskSealer:
         )
 
     def push(self, task_id: str, config: StoredPush) -> StoredPush:
-        """Seal a push config with its secrets."""
+        """Encrypt a push config with its secrets."""
         return dataclasses.replace(
             config,
             url=self.sealer.text(push_place(task_id, config.id, "url"), config.url),
@@ -140,25 +140,25 @@ class TaskSealer:
         )
 
     def error(self, error: str) -> str:
-        """Seal the error of a delivery."""
+        """Encrypt the error of a delivery."""
         return self.sealer.text(ERROR, error)
 
     def feedback(self, task_id: str, feedback: StoredFeedback) -> StoredFeedback:
-        """Seal feedback with its metadata; the rating stays as it is."""
+        """Encrypt feedback with its metadata; the rating stays as it is."""
         content = encode_json([feedback.text, decode_json(feedback.metadata)])
         box = self.sealer.box(feedback_place(task_id, feedback.id), content)
         digest = self.digest("feedback", feedback.digest())
         return dataclasses.replace(feedback, text=f"{SEALED_TEXT}{box} {digest}", metadata="{}")
 
     def inbox(self, message: InboxMessage) -> InboxMessage:
-        """Seal a message to a running task."""
+        """Encrypt a message to a running task."""
         return message._replace(
             body=self.sealer.json(inbox_place(message.id), message.body),
             digest=self.digest("inbox", message.digest),
         )
 
     def report(self, report: StoredReport) -> StoredReport:
-        """Seal what was reported of a task that somebody else runs."""
+        """Encrypt a report on a task that another system runs."""
         match report:
             case StoredMessage():
                 return self.message(report)
@@ -173,7 +173,7 @@ class TaskSealer:
                 )
 
     def digest(self, kind: str, *parts: str) -> str:
-        """Return what a retry is compared by."""
+        """Return the digest by which a retry is recognised."""
         return parts[-1] if self.as_before else self.blind.digest(kind, *parts, "")
 
 
@@ -249,7 +249,7 @@ def feedback_place(task_id: str, feedback_id: str) -> Place:
 
 
 async def task_sealer(seal: Seal, owner: str, *, as_before: bool = False) -> TaskSealer | None:
-    """Return what seals the tasks of an owner; ``None`` without keys.
+    """Return the object that encrypts the tasks of an owner; ``None`` without keys.
 
     ::
 
@@ -262,9 +262,9 @@ async def task_sealer(seal: Seal, owner: str, *, as_before: bool = False) -> Tas
 
 
 def plain_note(note: str) -> str:
-    """Return a note that is stored as it is, unlike any sealed one.
+    """Return a note to store unencrypted, changed if it looks like an encrypted one.
 
-    A note may be the text of an error, so none is refused.
+    A note may be the text of an error, so it is never refused.
 
     >>> plain_note("cannot read holdfast.sealed:AQ")
     'cannot read holdfast.sealed :AQ'
@@ -273,7 +273,7 @@ def plain_note(note: str) -> str:
 
 
 def check_message(message: StoredMessage | None) -> None:
-    """Raise if a message of a caller has the form of a sealed one.
+    """Raise if a message of a caller looks like an encrypted one.
 
     ::
 
@@ -284,7 +284,7 @@ def check_message(message: StoredMessage | None) -> None:
 
 
 def check_draft(draft: Draft) -> None:
-    """Raise if a task of a caller has the form of a sealed one.
+    """Raise if a task of a caller looks like an encrypted one.
 
     ::
 
@@ -297,7 +297,7 @@ def check_draft(draft: Draft) -> None:
 
 
 def check_push(config: StoredPush) -> None:
-    """Raise if a push config of a caller has the form of a sealed one.
+    """Raise if a push config of a caller looks like an encrypted one.
 
     ::
 
@@ -308,7 +308,7 @@ def check_push(config: StoredPush) -> None:
 
 
 def check_chunk(chunk: StoredChunk) -> None:
-    """Raise if a chunk of a caller has the form of a sealed one.
+    """Raise if a chunk of a caller looks like an encrypted one.
 
     ::
 
@@ -319,7 +319,7 @@ def check_chunk(chunk: StoredChunk) -> None:
 
 
 def check_report(report: StoredReport) -> StoredReport:
-    """Return a report as it is stored unsealed; raise if it has the form of a sealed one.
+    """Return a report to store unencrypted; raise if it looks like an encrypted one.
 
     ::
 

@@ -1,4 +1,4 @@
-"""What workers do with sealed tasks."""
+"""The calls of workers, with encrypted tasks."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from holdfast.values.tasks.records import Lease
 
 
 class SealedLeases(SealedCalls, LeaseStorage):
-    """``LeaseStorage`` in front of an engine's."""
+    """Encrypts the outcomes, and decrypts the tasks, of a ``LeaseStorage``."""
 
     async def claim(self, claim: TaskClaim) -> list[TaskSnapshot]:
-        """Take tasks that are due."""
+        """Claim tasks that are due."""
         return await self._snapshots(await self._inner.claim(claim))
 
     async def heartbeat(self, lease: Lease, lease_seconds: float) -> Lease:
@@ -34,7 +34,7 @@ class SealedLeases(SealedCalls, LeaseStorage):
         return await self._inner.heartbeat(lease, lease_seconds)
 
     async def transition(self, lease: Lease, outcome: Outcome) -> TaskSnapshot:
-        """End or suspend the work."""
+        """End or suspend the run of a task."""
         check_message(outcome.message)
         check_unsealed("result", outcome.result or "")
         check_unsealed("schema", outcome.form or "")
@@ -58,12 +58,12 @@ class SealedLeases(SealedCalls, LeaseStorage):
         return await self._snapshot(await self._inner.release(lease, sealed))
 
     async def recover_expired(self, limit: int) -> list[TaskSnapshot]:
-        """Take back tasks whose lease has expired."""
+        """Return tasks with an expired lease to the queue."""
         return await self._snapshots(await self._inner.recover_expired(limit))
 
 
 class SealedProgress(SealedCalls, ProgressStorage):
-    """``ProgressStorage`` in front of an engine's."""
+    """Encrypts what a ``ProgressStorage`` stores."""
 
     async def append_message(
         self, lease: Lease, message: StoredMessage, step: StepDraft | None

@@ -1,1 +1,1 @@
-"""What an engine dumps and loads: the records of an archive, the same for every engine."""
+"""The records of an archive, which an engine dumps and loads; they are the same for all engines."""

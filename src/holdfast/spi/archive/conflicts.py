@@ -6,7 +6,7 @@ from holdfast.values.errors import ConflictError
 
 
 def holds_data(tenant: str, kind: str) -> ConflictError:
-    """Return the error of an import into a tenant that has data of other origin.
+    """Return the error of an import into a tenant that already has other data.
 
     >>> str(holds_data("acme", "events"))
     "tenant 'acme' has events already: import into a tenant without data"

@@ -1,4 +1,4 @@
-"""Which records have not expired."""
+"""Decides which records of an archive have not expired."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _OF_THREADS = (of.CheckpointRecord, of.ChannelValueRecord, of.CheckpointWriteRec
 
 
 class Live:
-    """Decides whether records are there at a time.
+    """Decides whether records have not expired at a given time.
 
-    It must see threads before their checkpoints, and states before their versions.
+    Call it with threads before their checkpoints, and with states before their versions.
 
     >>> from datetime import UTC
     >>> live = Live(datetime(2030, 1, 1, tzinfo=UTC))
@@ -30,7 +30,7 @@ class Live:
         self._expired_states: set[str] = set()
 
     def __call__(self, record: of.Record) -> bool:
-        """Return whether a record has not expired."""
+        """Return whether the record has not expired; without an expiry it never does."""
         if isinstance(record, _OF_THREADS):
             return record.thread not in self._expired_threads
         if isinstance(record, of.EarlierStateRecord):

@@ -46,6 +46,6 @@ KINDS: tuple[Kind, ...] = (
     Kind("schedules", "schedules", of.ScheduleRecord),
     Kind("keys", "keys", of.KeyRecord),
 )
-"""What a record refers to is loaded before it."""
+"""All kinds; a kind comes after the kinds that its records refer to."""
 
 BY_NAME = {kind.name: kind for kind in KINDS}

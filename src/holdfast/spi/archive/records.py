@@ -1,8 +1,8 @@
 """The records of an archive: one line of JSON each, with the fields of its class in order.
 
-A record holds what a client wrote and what the engine decided (ids, numbers, versions, times), and
-nothing that can be made again from it, such as indexes of words. Fields that hold JSON are the
-codec's text. A vector is the base64 text of 32-bit floats, little-endian. Two engines that hold the
+A record holds what a client wrote and what the engine decided (ids, numbers, versions, times), but
+nothing that can be rebuilt from it, such as a word index. Fields that hold JSON have the codec's
+text. A vector is the base64 text of 32-bit floats, little-endian. Two engines that hold the
 same data dump the same lines.
 """
 
@@ -36,14 +36,14 @@ class SessionRecord(Record, frozen=True):
 
 
 class DeletedSessionRecord(Record, frozen=True):
-    """The counter of a session that was deleted: a new one under its id continues after it."""
+    """The last number of a deleted session: a new session with its id continues after it."""
 
     id: str
     seq: int
 
 
 class EventRecord(Record, frozen=True):
-    """An event of a session log; ``vector`` is one that its writer gave."""
+    """An event of a session log; ``vector`` is set only if its writer gave one."""
 
     session: str
     epoch: int
@@ -162,7 +162,7 @@ class BoardRecord(Record, frozen=True):
 
 
 class ChannelRecord(Record, frozen=True):
-    """A channel, and the number of its newest event ever."""
+    """A channel, and the highest number that an event of it ever had."""
 
     name: str
     newest: int
@@ -204,7 +204,7 @@ class CheckpointRecord(Record, frozen=True):
 
 
 class ChannelValueRecord(Record, frozen=True):
-    """The value of a channel of a thread at a version; without ``kind`` it is empty."""
+    """The value of a thread's channel at a version; without ``kind`` the channel is empty."""
 
     thread: str
     namespace: str
@@ -215,7 +215,7 @@ class ChannelValueRecord(Record, frozen=True):
 
 
 class CheckpointWriteRecord(Record, frozen=True):
-    """What a task wrote after a checkpoint."""
+    """A value that a task wrote after a checkpoint."""
 
     thread: str
     namespace: str
@@ -259,7 +259,7 @@ class KeyRecord(Record, frozen=True):
 
 
 class ScheduleRecord(Record, frozen=True):
-    """A schedule; the ticks until ``after`` are decided."""
+    """A schedule; its ticks up to ``after`` have been handled."""
 
     owner: str
     id: str

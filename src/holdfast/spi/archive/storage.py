@@ -15,14 +15,14 @@ class ArchiveSnapshot(Protocol):
     """The records of one tenant as they were at one moment."""
 
     at: datetime
-    """The engine's time of the snapshot: what had expired by then is not part of it."""
+    """The time of the snapshot by the engine's clock; records that had expired are left out."""
 
     @abstractmethod
     def records(self, kind: str) -> AsyncGenerator[Record, None]:
         """Yield the records of a kind, in the order of their keys.
 
-        Keys compare by code points. Where the class of a record names another order, that order
-        counts within its scope.
+        Keys are compared by code points. If the docstring of a record class names another order,
+        the records are in that order within their scope.
         """
 
     @abstractmethod
@@ -31,7 +31,7 @@ class ArchiveSnapshot(Protocol):
 
 
 class ArchiveStorage(Protocol):
-    """What one engine can dump and load for one tenant. Every record is checked.
+    """What one engine can dump and load for one tenant. The caller checks all records.
 
     An import is named by the digest of its archive, so that one that was interrupted can continue.
     """
@@ -41,14 +41,14 @@ class ArchiveStorage(Protocol):
 
     @abstractmethod
     def snapshot(self) -> AbstractAsyncContextManager[ArchiveSnapshot]:
-        """Open a snapshot: all that is read from it is of one moment."""
+        """Open a snapshot: all reads from it see the data of one moment."""
 
     @abstractmethod
     async def load(self, kind: str, records: Sequence[Record]) -> None:
         """Store records with their ids, numbers, versions and times.
 
-        A record whose key is there stays as it is there, so that a repeated load has no effect.
-        Records of one kind come in their order, and those that they refer to came before.
+        A record whose key is already stored is skipped, so that a repeated load has no effect. The
+        caller passes the records of a kind in order, after those that they refer to.
         """
 
     @abstractmethod
@@ -59,8 +59,8 @@ class ArchiveStorage(Protocol):
     async def begin_import(self, archive: str) -> frozenset[str] | None:
         """Start or continue an import. Returns which segments of it are loaded.
 
-        ``None`` means that it was finished. Raises ``ConflictError("import", …)`` if the tenant
-        holds data of other origin.
+        Returns ``None`` if the import was finished before. Raises ``ConflictError("import", …)`` if
+        the tenant has other data.
         """
 
     @abstractmethod
@@ -69,4 +69,4 @@ class ArchiveStorage(Protocol):
 
     @abstractmethod
     async def finish_import(self, archive: str) -> None:
-        """Record that all of it is loaded and verified."""
+        """Record that the whole archive is loaded and verified."""

@@ -24,9 +24,9 @@ class ContextRecord(Record, frozen=True):
 class TaskRecord(Record, frozen=True):
     """A task without its timeline.
 
-    ``status`` is the id of the message of its last change of state, and ``status_seq`` its entry.
-    ``due_at`` is its place in the queue, or that to which it returns; without one it waits for
-    something else than a time.
+    ``status`` is the id of the message of its last change of state, and ``status_seq`` the number
+    of that message in the timeline. ``due_at`` orders the queue; a running task returns to that
+    position. Without ``due_at`` the task waits for something other than a time.
     """
 
     id: str
@@ -72,9 +72,9 @@ class TaskRecord(Record, frozen=True):
 
 
 def meaningful(task: TaskRecord) -> TaskRecord:
-    """Return a task without the fields that mean nothing in its state.
+    """Return the task without the fields that have no meaning in its state.
 
-    Engines leave different values there.
+    Engines store different values in these fields.
     """
     running = task.max_attempts > 0
     asks = task.ask_kind is not None
@@ -99,8 +99,8 @@ def meaningful(task: TaskRecord) -> TaskRecord:
 class TaskEventRecord(Record, frozen=True):
     """An entry of a timeline; ``kind`` decides which of the optional fields it has.
 
-    ``place`` is that of a message among the messages of its context, from 1; ``None`` for a message
-    that is not part of it.
+    ``place`` is the ordinal of a message in its context, from 1; ``None`` for a message that is not
+    one of the context's messages.
     """
 
     task_id: str
@@ -137,7 +137,7 @@ class TaskEventRecord(Record, frozen=True):
 
 
 class FeedbackRecord(Record, frozen=True):
-    """Feedback on a task; that of one task is in the order in which it was given."""
+    """Feedback on a task. The feedback on one task is in the order in which it was given."""
 
     task_id: str
     id: str
@@ -169,7 +169,7 @@ class PushConfigRecord(Record, frozen=True):
 
 
 class DeliveryRecord(Record, frozen=True):
-    """An event of a task on its way to a push config."""
+    """An event of a task that is to be delivered to a push config."""
 
     task_id: str
     config_id: str
@@ -181,7 +181,7 @@ class DeliveryRecord(Record, frozen=True):
 
 
 class CleanupRecord(Record, frozen=True):
-    """A mark of what must not outlive a task; without ``due_at`` it is not due."""
+    """A cleanup mark: data to delete with a task; without ``due_at``, not to be carried out yet."""
 
     task_id: str
     kind: CleanupKind

@@ -1,1 +1,1 @@
-"""What the hybrid engine needs of its two sides: a hot log and hot states, and durable ones."""
+"""What the hybrid engine needs of its two stores: the hot one (Redis) and the durable one."""

@@ -1,7 +1,8 @@
-"""The durable log behind a hot one: grants of numbers, flushes, tombstones, gaps, dead letters.
+"""The durable log (Postgres): number grants, flushes, tombstones, gaps, dead letters.
 
-``DurableLog`` is what a writer and a reader of one tenant need, ``DurableQueue`` what consolidators
-and operators need.
+Events are first in the hot log (Redis), and consolidators flush them to the durable log.
+``DurableLog`` is for writers and readers of one tenant, ``DurableQueue`` for consolidators and
+operators.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from holdfast.values.wakes import Gap
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The last position that the hot log assigned in a session, and under which grant.
+    """The last position that the hot log assigned in a session, and the version of its grant.
 
     >>> Known(epoch=1, seq=40, grant_version=2).grant_version
     2
@@ -47,7 +48,7 @@ class Reserved:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """The right to number a session: after ``seq``, up to ``limit``.
+    """The right of the hot log to number the events of a session: after ``seq``, up to ``limit``.
 
     A newer grant of a session has a higher ``grant_version``.
 
@@ -73,7 +74,7 @@ class Outcome(StrEnum):
     STORED = "stored"
     """The entry is in the log, from this flush or an earlier one."""
     COVERED = "covered"
-    """A clear removed the entry before it was stored."""
+    """The entry was cleared before it was stored."""
     KNOWN = "known"
     """The entry's id is in the log already, at another position."""
     DEAD = "dead"
@@ -100,7 +101,7 @@ class Turn:
     payload: bytes
     entry: LogEntry | None
     problem: str = ""
-    """Why it becomes a dead letter without an attempt to store it; empty to try."""
+    """Why it becomes a dead letter without an attempt to store it; empty if it is to be stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +114,12 @@ class Flushed:
 
     outcomes: list[Outcome]
     behind: dict[str, int] = field(default_factory=dict)
-    """Sessions in which the hot log is behind, and the epoch to advance it to."""
+    """Sessions in which the hot log is behind the durable one, and the epoch to advance it to."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What the durable log has of an entry that left the hot log; ``None`` as outcome: nothing.
+    """What the durable log knows of an entry that is not in the hot log; outcome ``None``: nothing.
 
     >>> Found(None).stored is None
     True
@@ -132,7 +133,7 @@ class Found:
     """Whether another event is stored under its id."""
 
     rested: bool = False
-    """Whether the hot log has unloaded the session since, with everything flushed."""
+    """Whether the session was unloaded from the hot log since, with everything flushed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +175,7 @@ class ShardFlush(Protocol):
 
     @abstractmethod
     async def store(self, turns: Sequence[Turn]) -> Flushed:
-        """Store a batch. What cannot be stored becomes a dead letter in the same transaction."""
+        """Store a batch. Entries that cannot be stored become dead letters in the transaction."""
 
 
 class DurableLog(Protocol):
@@ -182,12 +183,13 @@ class DurableLog(Protocol):
 
     @abstractmethod
     async def load(self, session: str, agent: str | None, known: Known | None) -> Grant | None:
-        """Grant the numbering of a session to the hot log; ``agent`` creates it on first use.
+        """Let the hot log number the events of a session; with ``agent``, create a missing session.
 
         ``known`` is what the hot log knows. If the session was granted before and the hot log does
-        not know that grant, the numbers reserved for it are recorded as a gap, until all processes
-        that may have used them have settled it. A new grant has no numbers, so nothing is lost if
-        it never reaches the hot log. Returns ``None`` for an unknown session without an agent.
+        not know that grant, the numbers reserved for it are recorded as a gap, until each process
+        that may have used them has called ``settle``. A new grant has no numbers, so nothing is
+        lost if it never reaches the hot log. Returns ``None`` for an unknown session without an
+        agent.
         """
 
     @abstractmethod
@@ -199,7 +201,7 @@ class DurableLog(Protocol):
 
     @abstractmethod
     async def settle(self, session: str, writer: str) -> tuple[Gap, ...]:
-        """Record that a process lost nothing in a session. Returns the remaining gaps."""
+        """Record that no event of this process is lost in a session. Returns the remaining gaps."""
 
     @abstractmethod
     async def agent_gaps(self, agent: str) -> tuple[Gap, ...]:
@@ -211,7 +213,7 @@ class DurableLog(Protocol):
 
     @abstractmethod
     async def append(self, entries: Sequence[LogEntry]) -> list[PositionedEntry]:
-        """Append without the hot log, all or none. Revokes the grants of the sessions.
+        """Append without the hot log, all or none. Revokes the grants of the entries' sessions.
 
         Returns the entries as they are stored, in the same order.
         """
@@ -240,7 +242,7 @@ class DurableLog(Protocol):
     ) -> Cleared:
         """Delete matching entries up to a position, and write a tombstone for the unflushed ones.
 
-        Without ``until`` there are no unflushed ones. Entries that were stored meanwhile are
+        ``until=None`` says that no entries are unflushed. Entries that were stored meanwhile are
         deleted too.
         """
 
@@ -248,21 +250,21 @@ class DurableLog(Protocol):
     async def pop(self, session: str, agent: str) -> PositionedEntry | None:
         """Remove the newest message of an agent, and return it; ``None`` if there is none.
 
-        A tombstone keeps it from being written again by a process that remembers it.
+        A tombstone prevents that a process which still has the message writes it again.
         """
 
     @abstractmethod
     async def replace_tail(
         self, session: str, agent: str, tail: Tail
     ) -> tuple[int, dict[str, tuple[int, int]]]:
-        """Replace messages as ``Transcripts.replace_tail`` does, past the hot log.
+        """Replace messages as ``Transcripts.replace_tail`` does, without the hot log.
 
         Returns the newest number, and the ids of the removed messages with their positions.
         """
 
     @abstractmethod
     async def delete_session(self, session: str) -> dict[str, tuple[int, int]] | None:
-        """Delete a session as ``EpisodeStorage.delete_session`` does, past the hot log.
+        """Delete a session as ``EpisodeStorage.delete_session`` does, without the hot log.
 
         Returns the ids of its events with their positions; ``None`` if there is no such session. A
         tombstone keeps its events from being written again.
@@ -270,7 +272,7 @@ class DurableLog(Protocol):
 
     @abstractmethod
     async def delete_events(self, session: str, ids: Sequence[str]) -> dict[str, tuple[int, int]]:
-        """Delete events as ``EpisodeStorage.delete_events`` does, past the hot log.
+        """Delete events as ``EpisodeStorage.delete_events`` does, without the hot log.
 
         Returns the ids of those that were there, with their positions. Tombstones keep them from
         being written again.
@@ -278,7 +280,7 @@ class DurableLog(Protocol):
 
     @abstractmethod
     async def count_messages(self, session: str, agent: str, *, besides: Sequence[str]) -> int:
-        """Return how many messages an agent has in a session, without those of the given ids."""
+        """Return how many messages an agent has in a session, except the ids in ``besides``."""
 
     @abstractmethod
     async def check_dimension(self, dimension: int) -> None:
@@ -296,7 +298,7 @@ class DurableQueue(Protocol):
 
     @abstractmethod
     def flushing(self, tenant: str, shard: int) -> AbstractAsyncContextManager[ShardFlush | None]:
-        """Lock a shard, and commit at the end. ``None`` if another process holds the lock."""
+        """Lock a shard, and commit at the end; ``None`` if another process holds the lock."""
 
     @abstractmethod
     async def unload(self, tenant: str, session: str, *, grant_version: int) -> bool:
@@ -315,7 +317,7 @@ class DurableQueue(Protocol):
 
     @abstractmethod
     async def release(self, writer: str) -> None:
-        """Unregister a process that ends with everything it acknowledged stored."""
+        """Unregister a process that ends; all events that it acknowledged are stored."""
 
     @abstractmethod
     async def dead_letters(self, tenant: str, *, limit: int, after: str = "") -> list[DeadLetter]:
@@ -323,7 +325,7 @@ class DurableQueue(Protocol):
 
     @abstractmethod
     async def get_dead_letter(self, tenant: str, id: str) -> DeadLetter | None:
-        """Return one dead letter."""
+        """Return a dead letter, or ``None``."""
 
     @abstractmethod
     async def replay(self, tenant: str, letter: DeadLetter, entry: LogEntry) -> tuple[int, int]:

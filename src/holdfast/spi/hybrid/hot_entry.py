@@ -14,12 +14,12 @@ from holdfast.values.errors import CodecError, InvalidInputError
 from holdfast.values.events import Event
 
 BEGINNING = (0, 0)
-"""The position before the first of every session."""
+"""The position before the first event of every session."""
 
 
 @dataclass(frozen=True, slots=True)
 class PositionedEntry:
-    """An entry of a session's log, its position, and the stream id of its turn in the hot log.
+    """An entry of a session's log, its position, and its id in a stream of the hot log.
 
     >>> from datetime import UTC
     >>> entry = LogEntry("a1", "s1", "note", "{}", "e1", "", datetime(2030, 1, 1, tzinfo=UTC))
@@ -31,7 +31,7 @@ class PositionedEntry:
     epoch: int
     seq: int
     mark: str = ""
-    """The id of its turn in the shard's stream; empty if it was read from the durable log."""
+    """Its id in the shard's stream; empty if it was read from the durable log."""
 
     @property
     def position(self) -> tuple[int, int]:

@@ -1,6 +1,7 @@
-"""The hot log: acknowledges events fast, and keeps them until a consolidator has flushed them.
+"""The hot log (Redis): acknowledges events fast, and keeps them until they are flushed.
 
-``HotLog`` is what a writer and a reader of one tenant need, ``HotQueue`` what consolidators need.
+Consolidators flush them to the durable log (Postgres). ``HotLog`` is for writers and readers of one
+tenant, ``HotQueue`` for consolidators.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ SEEN_SECONDS = 3600
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """How many turns one shard of a tenant may hold before appends are slowed down or refused.
+    """How many unflushed events a tenant's shard may hold before appends are slowed or refused.
 
     >>> Marks(soft=10, hard=20).soft
     10
@@ -41,7 +42,7 @@ class Marks:
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """All entries are in the hot log.
+    """The result of an append: all entries are in the hot log.
 
     >>> Appended({}, {}).crowded
     False
@@ -86,14 +87,14 @@ class UsedUp:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What the hot log has of a session.
+    """The newest entries of a session, as the hot log has them.
 
     >>> Window().hot
     False
     """
 
     hot: bool = False
-    """Whether the hot log numbers this session now."""
+    """Whether the hot log has a grant for the session, and assigns its numbers."""
 
     known: Known | None = None
     """The last position that the hot log assigned; ``None`` if it does not know the session."""
@@ -103,7 +104,7 @@ class Window:
 
     entries: list[PositionedEntry] = field(default_factory=list)
     unflushed: frozenset[str] = frozenset()
-    """The ids of the entries that are not known to be durable."""
+    """The ids of the entries that may not be in the durable log yet."""
 
     cut: bool = False
     """Whether older entries may be left out, because the caller asked for the newest only."""
@@ -132,7 +133,7 @@ class HotTurn:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The work that is due in the shards: logs and states to flush, sessions to unload.
+    """The work of consolidators: shards to flush, sessions to unload, states to evict.
 
     >>> Work().flush
     ()
@@ -142,10 +143,10 @@ class Work:
     """Pairs of a tenant and a shard that has something to flush."""
 
     idle: tuple[tuple[str, str], ...] = ()
-    """Pairs of a tenant and a session that has been idle long enough."""
+    """Pairs of a tenant and a session that has been idle long enough to be unloaded."""
 
     clean: tuple[tuple[str, int, tuple[str, ...]], ...] = ()
-    """Tenant, shard, and the sessions whose saved states may have been unused for long."""
+    """Tenant, shard, and the sessions whose saved states may have been unused for long enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +172,8 @@ class HotStats:
 class HotLog(Protocol):
     """The hot log of one tenant.
 
-    One script assigns the numbers of a session, and only under a grant of the durable log. ``Cold``
-    and ``UsedUp`` mean that the caller needs a grant, or more numbers, first.
+    One script assigns the numbers of a session, and only under a grant of the durable log. If the
+    result is ``Cold`` or ``UsedUp``, the caller must first get a grant, or more numbers.
     """
 
     writer: str
@@ -225,7 +226,10 @@ class HotLog(Protocol):
         floor: tuple[int, int],
         entries: Sequence[PositionedEntry],
     ) -> None:
-        """Load a session with its grant and its window, unless it has a newer grant."""
+        """Load a session with its grant and its newest entries, all that come after ``floor``.
+
+        Does nothing if the session has a newer grant.
+        """
 
     @abstractmethod
     async def reserve(self, session: str, *, grant_version: int, reserved: Reserved) -> None:
@@ -243,7 +247,7 @@ class HotLog(Protocol):
     async def forget(
         self, session: str, gone: Sequence[PositionedEntry], ids: dict[str, tuple[int, int]]
     ) -> None:
-        """Delete entries from the window, and the remembered ids if at the given positions."""
+        """Delete entries from the window, and the remembered ids at the given positions."""
 
     @abstractmethod
     async def missing(self, entries: Sequence[PositionedEntry]) -> list[PositionedEntry]:
@@ -255,35 +259,35 @@ class HotQueue(Protocol):
 
     @abstractmethod
     async def work(self, *, rested_seconds: float, unused_seconds: float = 0) -> Work:
-        """Return the work that is due; with 0 ``unused_seconds``, without states to evict."""
+        """Return the work to do now; if ``unused_seconds`` is 0, without states to evict."""
 
     @abstractmethod
     async def length(self, tenant: str, shard: int) -> int:
-        """Return the number of turns in a shard of a tenant."""
+        """Return the number of unflushed events in a shard of a tenant."""
 
     @abstractmethod
     async def claim(self, tenant: str, shard: int, *, limit: int) -> list[HotTurn]:
-        """Claim the oldest turns of a shard, also those that another consolidator has claimed."""
+        """Claim the oldest unflushed events of a shard, also those that were claimed before."""
 
     @abstractmethod
     async def give_back(self, tenant: str, shard: int, turns: Sequence[HotTurn]) -> None:
-        """Do not count the delivery of claimed turns, unless they were claimed again since."""
+        """Return claimed events without counting their delivery, unless they were claimed again."""
 
     @abstractmethod
     async def acknowledge(
         self, tenant: str, shard: int, turns: Sequence[tuple[HotTurn, Outcome]]
     ) -> None:
-        """Delete turns that are durable; those that were not stored also from the window."""
+        """Delete flushed events from the stream, and those not stored also from the window."""
 
     @abstractmethod
     async def unload(self, tenant: str, session: str) -> int | None:
-        """Mark an idle session as cold. Returns its grant version, ``None`` if it is not idle."""
+        """Stop numbering an idle session. Returns its grant version, ``None`` if it is not idle."""
 
     @abstractmethod
     async def unloaded(
         self, tenant: str, session: str, *, grant_version: int, keep: bool = True
     ) -> None:
-        """Set the expiry of a cold session's window, or delete it."""
+        """Let the window of an unloaded session expire, or delete it if ``keep`` is false."""
 
     @abstractmethod
     async def stats(self) -> HotStats:

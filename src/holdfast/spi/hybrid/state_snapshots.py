@@ -1,4 +1,4 @@
-"""Working states between a hot store and a durable one: which changed, and their snapshots."""
+"""Working states in the hot store (Redis), which are saved to the durable one (Postgres)."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class SavedState:
     ttl_seconds: float | None = None
     expires_at: datetime | None = None
     gone: bool = False
-    """Whether it expired, or was cleared, at this version."""
+    """Whether the state expired, or was cleared, at this version."""
 
     lineage: int = 0
-    """Which life of the state in the hot store it belongs to; a restore begins a new one."""
+    """A number that changes with each restore, because a restored state may lack writes."""
 
     base: int = 0
-    """The saved version that its lineage began from; 0 if there was none."""
+    """The saved version with which its lineage began; 0 if there was none."""
 
     stamp: int = 0
     """The stamp of the last fallback write that it includes."""
@@ -55,11 +55,11 @@ class Eviction:
     """
 
     number: int
-    """Higher than that of every eviction before it in the shard."""
+    """Higher than the number of every earlier eviction in the shard."""
 
     states: tuple[SavedState, ...] = ()
     doubtful: frozenset[str] = frozenset()
-    """Sessions that were restored after a loss: their writers stay registered."""
+    """Sessions that were restored after Redis lost data: their writers stay registered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,14 +87,14 @@ class FallbackWrite:
 
     write: StateWrite
     stamp: int
-    """Higher than that of every earlier write."""
+    """Its number: higher than the stamp of every earlier fallback write."""
 
     cleared: bool
     """The state was cleared meanwhile: its earlier ``ttl_seconds`` no longer applies."""
 
     written_at: datetime
     now: datetime
-    """When it was read, by the same clock."""
+    """When it was read, by the clock of ``written_at``."""
 
     @property
     def is_over(self) -> bool:
@@ -103,7 +103,7 @@ class FallbackWrite:
         return ttl is not None and self.written_at + timedelta(seconds=ttl) <= self.now
 
     def over(self, saved: SavedState | None) -> SavedState | None:
-        """Apply it to the saved state; ``None`` if there is no state then."""
+        """Return the saved state with the write applied; ``None`` if no state is left."""
         write = self.write
         before = {} if saved is None or write.fresh else saved.values
         ttl = write.ttl_seconds
@@ -137,7 +137,7 @@ class DirtyStates(Protocol):
 
     @abstractmethod
     async def saved(self, tenant: str, shard: int, states: Sequence[SavedState]) -> None:
-        """Clear the dirty marks of the states that were not written since."""
+        """Record that these states are saved, except those that were written since."""
 
 
 class DurableStates(Protocol):
@@ -159,14 +159,14 @@ class DurableStates(Protocol):
     async def earlier_versions(
         self, tenant: str, session: str, before: int, limit: int
     ) -> list[StateVersion]:
-        """Return the versions that are kept and lower than ``before``, the newest first.
+        """Return the kept versions that are lower than ``before``, the newest first.
 
-        Each version that was saved is kept, as many as the store was opened for.
+        Saved versions are kept, up to the number that the store was opened with.
         """
 
     @abstractmethod
     async def load_version(self, tenant: str, session: str, version: int) -> SavedState | None:
-        """Return a version that is kept, or the state if it has this version, else ``None``."""
+        """Return this version of a state, current or kept; ``None`` if it is not kept."""
 
     @abstractmethod
     async def register(self, tenant: str, session: str, writer: str, *, eviction: int) -> None:
@@ -178,7 +178,7 @@ class DurableStates(Protocol):
 
     @abstractmethod
     async def evict(self, tenant: str, eviction: Eviction) -> set[str]:
-        """Find the states whose saved version is that of the hot store, and delete their writers.
+        """Find states whose saved version equals that in the hot store; unregister their writers.
 
         Returns the sessions. A state to which a writer was registered since the eviction began is
         left out.
@@ -186,7 +186,7 @@ class DurableStates(Protocol):
 
     @abstractmethod
     async def clear(self, tenant: str, session: str, *, version: int) -> None:
-        """Record that a state was cleared at a version, so that no older one is restored."""
+        """Record that a state was cleared at this version, so that no older version is restored."""
 
 
 class CleanStates(Protocol):
@@ -216,7 +216,7 @@ class FallbackWrites(Protocol):
 
     @abstractmethod
     async def write(self, tenant: str, write: StateWrite) -> int:
-        """Keep a write, combined with those that are kept of its session. Returns its stamp."""
+        """Store a write, merged with earlier fallback writes of its session. Returns its stamp."""
 
     @abstractmethod
     async def read(self, tenant: str, session: str) -> FallbackWrite | None:
@@ -224,11 +224,11 @@ class FallbackWrites(Protocol):
 
     @abstractmethod
     async def waiting(self, *, limit: int) -> list[tuple[str, str]]:
-        """Return some tenants and sessions that have fallback writes."""
+        """Return up to ``limit`` pairs of tenant and session that have fallback writes."""
 
     @abstractmethod
     async def merged(self, tenant: str, fallback: FallbackWrite) -> None:
-        """Delete a write that the hot store has now, unless another one was added to it since."""
+        """Delete a fallback write that the hot store has now, unless it has changed since."""
 
 
 class UnregisteredError(Exception):

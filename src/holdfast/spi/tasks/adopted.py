@@ -1,4 +1,4 @@
-"""Tasks that somebody else runs, as an engine stores them."""
+"""Adopted tasks, which another system runs, as an engine stores them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from holdfast.values.lifecycle import TaskState
 
 
 class StoredStatus(NamedTuple):
-    """A reported status; ``metadata`` of ``None`` leaves that of the task as it is."""
+    """A reported status; with ``metadata=None`` the task keeps its metadata."""
 
     state: TaskState
     message: StoredMessage | None = None
@@ -27,7 +27,7 @@ StoredReport: TypeAlias = StoredStatus | StoredMessage | StoredChunk
 
 
 class Adoption(NamedTuple):
-    """A task that was checked and is not yet stored."""
+    """A checked task of another system, which is not yet stored."""
 
     task_id: str
     agent: AgentId
@@ -38,34 +38,34 @@ class Adoption(NamedTuple):
 
 
 class AdoptedStorage(Protocol):
-    """The tasks of one tenant that somebody else runs. Every argument is checked.
+    """The adopted tasks of one tenant, which another system runs. The caller checks all arguments.
 
-    Each method is one atomic step. No worker claims or recovers such a task, no lease on it is
-    good, and its messages are not copied to session logs; its ``max_attempts`` is 0. Reports are
-    stored in order, and a change of state needs no edge of the lifecycle. A message that the task
-    has is not stored again; with another body it is a ``ConflictError``.
+    Each method is one atomic step. No worker claims or recovers an adopted task, no lease on it is
+    valid, and its messages are not copied to session logs; its ``max_attempts`` is 0. Reports are
+    stored in order, and may change the state in ways that the lifecycle does not allow otherwise. A
+    message that the task has is not stored again; with another body it raises ``ConflictError``.
     """
 
     @abstractmethod
     async def adopt(self, adoption: Adoption) -> TaskSnapshot:
-        """Store a task as ``submitted``, then its reports. ``AlreadyExistsError`` if it exists."""
+        """Store a task as ``submitted``, then its reports. Raises ``AlreadyExistsError``."""
 
     @abstractmethod
     async def record(
         self, key: TaskKey, reports: Sequence[StoredReport], expected_version: int | None
     ) -> int:
-        """Store reports if the task has the expected version. Returns the new one.
+        """Store reports if the task has the expected version. Returns the new version.
 
-        ``VersionConflictError`` if it has another; ``None`` means any. In this order:
-        ``NotFoundError`` without the task, ``ConflictError`` (``conflicts.not_adopted``) if workers
-        run it, ``VersionConflictError``, and ``IllegalTransitionError`` if it has ended, before or
-        by a report that is not the last.
+        ``expected_version=None`` accepts any version. Raises, in this order: ``NotFoundError`` if
+        there is no such task; ``ConflictError`` (``conflicts.not_adopted``) if workers run it;
+        ``VersionConflictError`` if it has another version; ``IllegalTransitionError`` if it has
+        ended before, or if a report that is not the last one ends it.
         """
 
     @abstractmethod
     async def delete_task(self, key: TaskKey) -> bool:
         """Delete a task, adopted or not, with all it holds. Returns whether it was there.
 
-        Its cleanup marks become due, and its followers are woken. The last task of a context takes
-        the context with it.
+        Its cleanup marks become due, and its followers are woken. A context is deleted with its
+        last task.
         """

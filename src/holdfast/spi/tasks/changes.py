@@ -10,7 +10,7 @@ from holdfast.values.tasks.changes import TaskChange
 
 
 class ChangePosition(NamedTuple):
-    """A place in the feed. What it means is known to the engine; they grow along the feed."""
+    """A position in the feed. Only the engine knows its meaning; later positions are greater."""
 
     place: int = 0
     task_id: str = ""
@@ -18,7 +18,7 @@ class ChangePosition(NamedTuple):
 
 
 class FoundChanges(NamedTuple):
-    """What was read of the feed: the changes of the owner, and the last position that was read."""
+    """A part of the feed: the changes of the owner, and the last position that was read."""
 
     changes: Sequence[TaskChange]
     last: ChangePosition
@@ -26,16 +26,16 @@ class FoundChanges(NamedTuple):
 
 
 class ChangeStorage(Protocol):
-    """The changes of state of one tenant's tasks. Every argument is checked."""
+    """The changes of state of one tenant's tasks. The caller checks all arguments."""
 
     @abstractmethod
     async def changes(self, owner: str | None, after: ChangePosition, limit: int) -> FoundChanges:
-        """Read up to ``limit`` changes after a position, and return those of an owner, or of all.
+        """Read up to ``limit`` changes after a position. Returns those of one owner, or of all.
 
-        No change is ever added before a position that was returned. Changes of deleted tasks are
-        read and not returned.
+        No change is ever added before a position that was returned. Changes of deleted tasks
+        count as read, and are not returned.
         """
 
     @abstractmethod
     async def last_change(self) -> ChangePosition:
-        """Return a position before all changes that are yet to come, and after most others."""
+        """Return a position before all future changes, and after most past ones."""

@@ -13,15 +13,16 @@ from holdfast.values.tasks.records import Lease
 
 
 class ChildStorage(Protocol):
-    """The children of one tenant's tasks. Every argument is checked."""
+    """The children of one tenant's tasks. The caller checks all arguments."""
 
     @abstractmethod
     async def submit_child(self, lease: Lease, step: StepDraft, draft: Draft) -> TaskSnapshot:
         """Store a task as a child of the one under the lease, and the step that names it.
 
-        Both in one atomic step. The child has its parent's owner. If the step is stored, the child
-        that it names is returned: ``ConflictError`` if it has another digest, ``NotFoundError`` if
-        the child was removed. ``ConflictError`` also if the parent was asked to cancel.
+        Both are stored in one atomic step. The child has its parent's owner. If the step is already
+        stored, the child that it names is returned. Raises ``ConflictError`` if the stored step has
+        another digest or a client asked to cancel the parent, and ``NotFoundError`` if the child
+        was deleted.
         """
 
     @abstractmethod
@@ -30,4 +31,4 @@ class ChildStorage(Protocol):
 
     @abstractmethod
     async def cancel_tree(self, key: TaskKey, note: str, by: str = "") -> TaskSnapshot:
-        """Cancel a task, its children and all below them, as ``request`` does. Returns the task."""
+        """Cancel a task and all its descendants, as ``request`` does. Returns the task."""

@@ -12,27 +12,28 @@ from holdfast.values.tasks.records import Lease
 
 
 class CleanupStorage(Protocol):
-    """The cleanup marks of one tenant's tasks. Every argument is checked.
+    """The cleanup marks of one tenant's tasks. The caller checks all arguments.
 
-    A mark is stored once for its task, kind and ref. The marks of a task are due when it ends,
-    except those of the kind ``artifact``, and all of them when it is deleted.
+    A mark names data to delete after a task. It is stored once for its task, kind and ref. Workers
+    carry out marks that are due. All marks of a task are due when it is deleted; those of other
+    kinds than ``artifact`` are due already when it ends.
     """
 
     @abstractmethod
     async def add_cleanup(self, lease: Lease, mark: CleanupMark) -> None:
-        """Store a mark, unless it is there. Raises ``LeaseLostError``."""
+        """Store a mark, unless it is stored. Raises ``LeaseLostError`` if the lease is lost."""
 
     @abstractmethod
     async def claim_cleanup(self, limit: int, retry_seconds: float) -> list[CleanupMark]:
-        """Take due marks, the longest due first; each is due again after ``retry_seconds``."""
+        """Claim due marks, the longest due first; each is due again after ``retry_seconds``."""
 
     @abstractmethod
     async def list_cleanup(self, task_id: str) -> list[CleanupMark]:
-        """Return the marks of a task that are or were due, claimed or not, in that order."""
+        """Return the due marks of a task, claimed or not, in the order in which they became due."""
 
     @abstractmethod
     async def list_context_cleanup(self, key: ContextKey) -> list[CleanupMark]:
-        """Return the same of all tasks that a context has or had."""
+        """Return the due marks of all tasks that a context has or had, as ``list_cleanup`` does."""
 
     @abstractmethod
     async def keep_files(self, task_id: str, refs: Sequence[str]) -> bool:

@@ -28,9 +28,9 @@ class TaskFilter(NamedTuple):
     id_prefix: str | None = None
     worker: str | None = None
     text: str | None = None
-    """What a text of the first message contains; ASCII letters in any case."""
+    """Only tasks whose first message has this text; the case of ASCII letters is ignored."""
     children: bool = True
-    """Whether tasks that other tasks submitted are among them. For pages of tasks alone."""
+    """Whether tasks that other tasks submitted are included; only used for pages of tasks."""
 
 
 class TaskAfter(NamedTuple):
@@ -43,9 +43,9 @@ class TaskAfter(NamedTuple):
 class TaskQuery(NamedTuple):
     """A page of tasks.
 
-    With ``extent.max_bytes`` the page ends before the task that does not fit, counted with its
-    metadata, its status message and, if wanted, its first message; the first one is always
-    returned.
+    With ``extent.max_bytes`` the page ends before the first task that does not fit. The size of a
+    task includes its metadata, its status message and, if wanted, its first message. The first task
+    is always returned.
     """
 
     wanted: TaskFilter
@@ -66,7 +66,7 @@ class TaskListing(NamedTuple):
 
 
 class FirstMessage(NamedTuple):
-    """A task with the message that it began with, and the engine's time.
+    """A task with the message that it began with, and the current time by the engine's clock.
 
     Only a task that was adopted may have no message.
     """
@@ -77,35 +77,35 @@ class FirstMessage(NamedTuple):
 
 
 class ClientStorage(Protocol):
-    """The tasks of one tenant, for their clients. Every argument is checked.
+    """The tasks of one tenant, for their clients. The caller checks all arguments.
 
     Each method is one atomic step. A change of state follows ``holdfast.values.lifecycle``,
-    is an event of the task's timeline, and makes a queued task known to workers. ``NotFoundError``
-    where a call needs a task that is not there, or is another owner's. ``by`` is the name of who
-    did it, for all events of a call.
+    is an event of the task's timeline, and makes a queued task known to workers. A call that needs
+    a task raises ``NotFoundError`` if it does not exist or has another owner. ``by`` names the
+    caller in all events of a call.
     """
 
     @abstractmethod
     async def submit(self, draft: Draft) -> TaskSnapshot:
-        """Store a task with its first message as ``submitted``, or return the one of its key.
+        """Store a task with its first message as ``submitted``, or return that of its submit key.
 
-        The owner's ``submit_key`` names one task: with the same digest that one is returned, with
-        another it is a ``ConflictError`` (``spi.tasks_conflicts``). ``retry_of`` names an ended
-        task of the owner, whose context the new one gets unless it names another; it raises
-        ``IllegalTransitionError`` if that has not ended. Without a context the task gets the
-        draft's new one.
+        If the owner has a task with this ``submit_key``, that task is returned if its digest is the
+        same; otherwise ``ConflictError`` (``spi.tasks_conflicts``) is raised. ``retry_of`` names an
+        ended task of the owner; raises ``IllegalTransitionError`` if it has not ended. The new task
+        gets that task's context unless it names another. Without either it gets the draft's new
+        context.
         """
 
     @abstractmethod
     async def submit_many(self, drafts: Sequence[Draft]) -> list[TaskSnapshot]:
-        """Store tasks, all of one owner, as ``submit`` does, all or none, and due in this order.
+        """Store tasks of one owner as ``submit`` does, all or none. They are queued in this order.
 
-        None has a ``retry_of`` or push configs. Two with one submit key are one task.
+        No draft has ``retry_of`` or push configs. Two with the same submit key are one task.
         """
 
     @abstractmethod
     async def first_message(self, key: TaskKey) -> FirstMessage | None:
-        """Return a task with its first message."""
+        """Return a task with its first message, or ``None``."""
 
     @abstractmethod
     async def get(self, key: TaskKey, extent: Extent) -> TaskSnapshot | None:
@@ -128,12 +128,13 @@ class ClientStorage(Protocol):
         form: str | None,
         by: str = "",
     ) -> TaskSnapshot | str:
-        """Store the answer to a waiting task, which is ``submitted`` again, or ``paused``.
+        """Store the answer to a waiting task. The task becomes ``submitted`` again, or ``paused``.
 
-        ``result`` is stored as the step that the question named. An answer that the task has
-        changes nothing; with another body it is a ``ConflictError``. Raises
-        ``IllegalTransitionError`` if the task does not wait. ``form`` is what the answer was
-        checked by. If the question has another one, nothing is written and that one is returned.
+        ``result`` is stored as the step that the question named. An answer that is already stored
+        changes nothing; with another body it raises ``ConflictError``. Raises
+        ``IllegalTransitionError`` if the task does not wait. ``form`` is the form that the answer
+        was checked against. If the question has another form, nothing is written and that form is
+        returned.
         """
 
     @abstractmethod

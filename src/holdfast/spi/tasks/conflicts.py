@@ -7,7 +7,7 @@ from holdfast.values.tasks.events import StepKey
 
 
 def other_body(kind: str, key: str) -> ConflictError:
-    """A message or feedback whose id is stored with another body.
+    """Return the error for a message or feedback whose id is stored with another body.
 
     >>> str(other_body("message", "m1"))
     "message 'm1' is there with another body"
@@ -16,7 +16,7 @@ def other_body(kind: str, key: str) -> ConflictError:
 
 
 def other_content(submit_key: str) -> ConflictError:
-    """A submit key that was used for a task with other content.
+    """Return the error for a submit key that was used for a task with other content.
 
     >>> str(other_content("k1"))
     "submit key 'k1' was used with other content: use a new key"
@@ -26,7 +26,7 @@ def other_content(submit_key: str) -> ConflictError:
 
 
 def adopted(task_id: str) -> ConflictError:
-    """A request to a task that no worker runs.
+    """Return the error for a request to an adopted task, which no worker runs.
 
     >>> str(adopted("t1"))
     "task 't1' is run by somebody else: record what they report"
@@ -36,7 +36,7 @@ def adopted(task_id: str) -> ConflictError:
 
 
 def not_adopted(task_id: str) -> ConflictError:
-    """A report on a task that workers run.
+    """Return the error for a report on a task that workers run.
 
     >>> str(not_adopted("t1"))
     "task 't1' is run by workers: only an adopted task takes reports"
@@ -46,7 +46,7 @@ def not_adopted(task_id: str) -> ConflictError:
 
 
 def last_chunk_written(artifact_id: str) -> ConflictError:
-    """An artifact that this attempt has already finished.
+    """Return the error for a chunk of an artifact that this attempt has finished.
 
     >>> str(last_chunk_written("a1"))
     "artifact 'a1' has its last chunk: begin it anew to change it"
@@ -56,7 +56,7 @@ def last_chunk_written(artifact_id: str) -> ConflictError:
 
 
 def asked_to_cancel(task_id: str) -> ConflictError:
-    """A child of a task that a client cancels.
+    """Return the error for a child of a task that a client asked to cancel.
 
     >>> str(asked_to_cancel("t1"))
     "task 't1' was asked to cancel: it submits no more tasks"
@@ -66,7 +66,7 @@ def asked_to_cancel(task_id: str) -> ConflictError:
 
 
 def has_ended(task_id: str) -> ConflictError:
-    """A message to a task that has ended.
+    """Return the error for a message to a task that has ended.
 
     >>> str(has_ended("t1"))
     "task 't1' has ended: it receives no more messages"
@@ -76,7 +76,7 @@ def has_ended(task_id: str) -> ConflictError:
 
 
 def inbox_full(task_id: str, limit: int) -> ConflictError:
-    """A message to a task that has too many.
+    """Return the error for a message to a task with too many unreceived messages.
 
     >>> str(inbox_full("t1", 1000))
     "task 't1' has 1000 messages that it has not received: send again later"
@@ -90,7 +90,7 @@ def _step(key: StepKey, why: str) -> ConflictError:
 
 
 def other_arguments(key: StepKey) -> ConflictError:
-    """A step that is stored for other arguments.
+    """Return the error for a step that is stored with other arguments.
 
     >>> str(other_arguments(StepKey("fetch")))
     'step:fetch:1 is stored for other arguments: give it another name'
@@ -99,7 +99,7 @@ def other_arguments(key: StepKey) -> ConflictError:
 
 
 def answered(key: StepKey) -> ConflictError:
-    """A question whose answer is stored.
+    """Return the error for a question that is already answered.
 
     >>> str(answered(StepKey("q", kind="ask")))
     'ask:q:1 was answered: its answer is a step'
@@ -108,7 +108,7 @@ def answered(key: StepKey) -> ConflictError:
 
 
 def no_message(key: StepKey) -> ConflictError:
-    """A step that is stored and names no message.
+    """Return the error for a message whose stored step names no message.
 
     >>> str(no_message(StepKey("fetch")))
     'step:fetch:1 is stored, and not as a message'

@@ -1,4 +1,4 @@
-"""The contexts of tasks and the messages that are to be copied, as an engine stores them."""
+"""Contexts of tasks, and messages to copy to session logs, as an engine stores them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ContextAfter(NamedTuple):
 
 
 class ContextSnapshot(NamedTuple):
-    """A context as it was read; its record has no messages of its own."""
+    """A context as it was read; ``messages`` has its messages, the record has none."""
 
     context: ContextRecord
     messages: Sequence[MessageRow]
@@ -30,7 +30,7 @@ class ContextSnapshot(NamedTuple):
 
 
 class SaidMessage(NamedTuple):
-    """A message, and the task that it was said in."""
+    """A message, and the task that it belongs to."""
 
     task_id: str
     agent: AgentId
@@ -41,13 +41,13 @@ class SaidMessage(NamedTuple):
 
 
 class ContextStorage(Protocol):
-    """The contexts of one tenant's tasks. Every argument is checked."""
+    """The contexts of one tenant's tasks. The caller checks all arguments."""
 
     @abstractmethod
     async def list_contexts(
         self, owner: str | None, after: ContextAfter | None, limit: int, *, children: bool
     ) -> list[ContextRecord]:
-        """Return contexts of an owner, or of all, by time, id and owner, descending.
+        """Return contexts of one owner, or of all, ordered by time, id and owner, descending.
 
         Without ``children`` tasks that other tasks submitted are not counted, and contexts that
         have no other tasks are left out.
@@ -59,28 +59,28 @@ class ContextStorage(Protocol):
 
     @abstractmethod
     async def clear_context(self, key: ContextKey) -> int:
-        """Delete a context, its tasks and all they hold. Returns how many tasks those were.
+        """Delete a context, its tasks and all their data. Returns how many tasks were deleted.
 
         All cleanup marks of the tasks are due from then on.
         """
 
     @abstractmethod
     async def resting_messages(self, agents: Collection[AgentId], limit: int) -> list[SaidMessage]:
-        """Return all messages of tasks that are not copied and neither queued nor working.
+        """Return all messages of tasks that are neither copied to session logs, queued nor working.
 
-        Those of up to ``limit`` tasks, the longest unchanged first. It may return those of fewer
-        tasks, but always of one, where they are large.
+        Returns messages of up to ``limit`` tasks, the longest unchanged first. If messages are
+        large, it may return those of fewer tasks, but of at least one.
         """
 
     @abstractmethod
     async def context_messages(
         self, key: ContextKey, agents: Collection[AgentId], last: int
     ) -> list[SaidMessage]:
-        """Return those of a context's last messages whose tasks are not copied, in order."""
+        """Return the last messages of a context whose tasks are not marked as copied, in order."""
 
     @abstractmethod
     async def mark_copied(self, tasks: Sequence[tuple[str, int]]) -> set[str]:
         """Mark tasks, given by id and version, as copied. Returns the ids of those that exist.
 
-        One that is queued, working or of another version stays unmarked.
+        A task that is queued, working or has another version is not marked.
         """

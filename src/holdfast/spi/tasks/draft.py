@@ -45,14 +45,14 @@ class Draft:
     """Tasks with the same key share the limits per key of their agent."""
 
     by: str = ""
-    """Who submits it; not content."""
+    """Who submits the task; it is not part of the digest."""
 
     id: str = field(default_factory=new_id)
     new_session_id: str = field(default_factory=new_id)
     """The context of the task if the caller names none."""
 
     identity: str = ""
-    """The digest of sealed content, which is not that of what is stored."""
+    """The digest of the plain content, if what is stored is encrypted; else empty."""
 
     @classmethod
     def again(

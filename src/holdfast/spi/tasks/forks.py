@@ -1,4 +1,4 @@
-"""Tasks that go on from what another task stored, as an engine stores them."""
+"""Forks: tasks that continue from what another task stored, as an engine stores them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ CHILD_STEP = "child"
 
 
 class ForkDraft(NamedTuple):
-    """A new task with what another one stored until an event (``None``: its last).
+    """A new task that copies what another task stored up to ``at_seq`` (``None``: its last event).
 
-    ``failed``: the other one must have failed, and the new one is in its context. Else it gets
-    ``new_session_id``. ``message`` replaces the first one.
+    With ``failed`` the original must have failed, and the fork is in its context. Otherwise the
+    fork gets the context ``new_session_id``. ``message`` replaces the first message.
     """
 
     id: str
@@ -32,7 +32,7 @@ class ForkDraft(NamedTuple):
 
 
 def before_the_message() -> InvalidInputError:
-    """A fork that would have no message.
+    """Return the error for a fork at an event before the first message.
 
     >>> before_the_message().field
     'at_seq'
@@ -41,22 +41,22 @@ def before_the_message() -> InvalidInputError:
 
 
 class ForkStorage(Protocol):
-    """The tasks of one tenant. Every argument is checked."""
+    """The tasks of one tenant. The caller checks all arguments."""
 
     @abstractmethod
     async def fork(self, key: TaskKey, draft: ForkDraft) -> TaskSnapshot:
-        """Store a task as ``submitted``, linked by ``retry_of``, or return the one of its key.
+        """Store a fork as ``submitted``, or return the one with its submit key.
 
-        It has the other's agent, owner, metadata and limit of attempts; its messages and steps
-        until the event, in order, as events of its own at the engine's time and with fence 0; and
-        the chunks that its artifacts were made of then, or that belong to such a step. In the same
-        context, copied messages are not messages of the context again. The new task has the
-        other's cleanup marks of blobs.
+        Its ``retry_of`` is the original. It has the original's agent, owner, metadata and limit of
+        attempts. It gets copies of the messages and steps up to the event, in order, with the
+        engine's time and fence 0; and of the artifact chunks that were current then, or that belong
+        to such a step. In the same context, copied messages do not count as messages of the context
+        again. The fork has the original's cleanup marks of blobs.
 
-        Raises ``NotFoundError``, ``adopted``, and ``IllegalTransitionError`` if ``failed`` and it
-        has not failed.
+        Raises ``NotFoundError``, ``adopted``, and ``IllegalTransitionError`` if ``failed`` is set
+        and the original has not failed.
         """
 
     @abstractmethod
     async def held_elsewhere(self, task_id: str, refs: Sequence[str]) -> Collection[str]:
-        """Return those of the refs that a mark of another task, which is not due, has."""
+        """Return those of the refs that a cleanup mark of another task, which is not due, names."""

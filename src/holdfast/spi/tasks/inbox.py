@@ -12,7 +12,7 @@ from holdfast.values.tasks.records import Lease
 
 
 class InboxMessage(NamedTuple):
-    """A message to a task; ``body`` is JSON text, ``digest`` that of the topic and the body."""
+    """A message to a task; ``body`` is JSON text, ``digest`` is of the topic and the body."""
 
     id: str
     topic: str
@@ -21,14 +21,14 @@ class InboxMessage(NamedTuple):
 
 
 class InboxStorage(Protocol):
-    """The inboxes of one tenant's tasks. Every argument is checked."""
+    """The inboxes of one tenant's tasks. The caller checks all arguments."""
 
     @abstractmethod
     async def send(self, key: TaskKey, message: InboxMessage, limit: int) -> None:
-        """Store a message, unless its id is there, and make the task due if it waits for the topic.
+        """Store a message unless its id is stored; make the task due if it waits for the topic.
 
-        ``ConflictError`` if its id is there with another digest, if the task has ended or was
-        adopted, or if it has ``limit`` messages that were not received.
+        Raises ``ConflictError`` if its id is stored with another digest, if the task has ended or
+        was adopted, or if the task has ``limit`` messages that it has not received.
         """
 
     @abstractmethod
@@ -37,7 +37,7 @@ class InboxStorage(Protocol):
     ) -> StoredStep | None:
         """Store the oldest message of a topic as the result of a step. Returns the step.
 
-        In one atomic step, so that a message is received once. A stored step is returned as it is.
-        Its result is ``{"id": ..., "message": ...}``. Without a message nothing is written and
-        ``None`` returned, but with ``last`` a step with nulls is stored.
+        This is one atomic step, so that a message is received once. If the step is already stored,
+        it is returned. Its result is ``{"id": ..., "message": ...}``. Without a message, nothing is
+        written and ``None`` is returned; with ``last``, a step with nulls is stored instead.
         """

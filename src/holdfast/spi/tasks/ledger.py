@@ -34,4 +34,4 @@ class TaskStorage(
     ChangeStorage,
     Protocol,
 ):
-    """The tasks of one tenant. Every method is one atomic step, and every argument is checked."""
+    """The tasks of one tenant. Every method is one atomic step. The caller checks all arguments."""

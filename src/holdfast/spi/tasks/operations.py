@@ -13,7 +13,7 @@ CountBy: TypeAlias = Literal["state", "agent"]
 ManyRequest: TypeAlias = Literal["cancel", "pause", "retry"]
 
 RETRY_KEY = "holdfast.retry/"
-"""The submit key of a retry of many is this and the old task's id: each is retried once."""
+"""Prefix of the submit keys of bulk retries; the old task's id follows: each is retried once."""
 
 
 class ManyQuery(NamedTuple):
@@ -35,7 +35,7 @@ class ManyQuery(NamedTuple):
 
 
 class OperationStorage(Protocol):
-    """The tasks of one tenant, for their operators. Every argument is checked."""
+    """The tasks of one tenant, for their operators. The caller checks all arguments."""
 
     @abstractmethod
     async def counts(self, by: CountBy, wanted: TaskFilter, limit: int) -> TaskCounts:
@@ -43,11 +43,11 @@ class OperationStorage(Protocol):
 
     @abstractmethod
     async def versions(self, owner: str | None, limit: int) -> dict[str, int]:
-        """Return ids and versions of an owner's tasks, or of all, the last change first."""
+        """Return the versions of tasks by id, of one owner or of all; the last changed first."""
 
     @abstractmethod
     async def workers(self, owner: str | None) -> list[WorkerRecord]:
-        """Return the workers that hold tasks of an owner, or of all, by name."""
+        """Return the workers that run tasks of one owner, or of all owners, ordered by name."""
 
     @abstractmethod
     async def many(self, query: ManyQuery) -> ManyTasks:

@@ -14,8 +14,8 @@ from holdfast.spi.tasks.stored import StoredPush
 class OutboxClaim(NamedTuple):
     """How much of the outbox is claimed, and for how long.
 
-    With ``per_owner`` owners take turns, those with the fewest ``busy`` entries first. No owner
-    gets more than ``per_owner`` entries, its busy ones included.
+    With ``per_owner`` owners take turns, those with the fewest ``busy`` entries first, which are
+    being delivered now. No owner gets more than ``per_owner`` entries, its busy ones included.
     """
 
     limit: int
@@ -34,10 +34,10 @@ class FailedDelivery(NamedTuple):
 
 
 class PushStorage(Protocol):
-    """The push configs of tasks, and the outbox of undelivered events. Every argument is checked.
+    """The push configs of tasks, and the outbox of undelivered events.
 
-    Each message, transition and artifact chunk that an engine stores is in the same step an entry
-    of the outbox for each push config of its task.
+    The caller checks all arguments. For each message, transition and artifact chunk that it stores,
+    an engine adds in the same step an entry to the outbox for each push config of the task.
     """
 
     @abstractmethod
@@ -46,12 +46,13 @@ class PushStorage(Protocol):
     ) -> bool:
         """Store a push config under its id. Returns whether it was stored.
 
-        It is not if the task has ``max_configs`` others. Raises ``NotFoundError`` without the task.
+        It is not stored if the task has ``max_configs`` others. Raises ``NotFoundError`` if there
+        is no such task.
         """
 
     @abstractmethod
     async def push_configs(self, key: TaskKey, config_id: str | None) -> list[StoredPush]:
-        """Return the push configs of a task, or the one of an id, by id."""
+        """Return the push configs of a task, ordered by id, or only the one with ``config_id``."""
 
     @abstractmethod
     async def delete_push_config(self, key: TaskKey, config_id: str) -> bool:
@@ -59,10 +60,10 @@ class PushStorage(Protocol):
 
     @abstractmethod
     async def claim_outbox(self, claim: OutboxClaim) -> list[StoredEntry]:
-        """Take entries that are due, the longest due first; they are due again after the lease.
+        """Claim entries to deliver, the longest due first; they are due again after the lease.
 
-        Of one push config only the first entry that was not given up is taken. The attempts of
-        what is returned are counted.
+        Of each push config only the first entry that was not given up is claimed. The claim counts
+        as an attempt.
         """
 
     @abstractmethod
@@ -73,9 +74,9 @@ class PushStorage(Protocol):
     async def mark_failed(self, key: EntryKey, failure: FailedDelivery) -> bool:
         """Postpone an entry, or give it up. Returns whether it did.
 
-        It is not if the entry is gone, was given up or has another number of attempts.
+        It does not if the entry is deleted, was given up or has another number of attempts.
         """
 
     @abstractmethod
     async def outbox(self, key: TaskKey) -> list[StoredEntry]:
-        """Return the entries of a task, those that were given up too, by event and then config."""
+        """Return the entries of a task, also those given up, ordered by event and then config."""

@@ -40,7 +40,7 @@ class TaskKey(NamedTuple):
 
 
 class ContextKey(NamedTuple):
-    """A context. Two owners may use the same id for different contexts."""
+    """The key of a context. Two owners may use the same id for different contexts."""
 
     owner: str
     session_id: str
@@ -49,9 +49,9 @@ class ContextKey(NamedTuple):
 class Extent(NamedTuple):
     """Which parts of a task are read.
 
-    The last ``history_length`` messages (``None``: all), and all artifacts or none. ``max_bytes``
-    bounds both together, as JSON text: artifacts that do not fit are left out, and then the newest
-    messages are read that fit in what is left, but always the newest one.
+    These are the last ``history_length`` messages (``None``: all), and all artifacts or none.
+    ``max_bytes`` limits both together, as JSON text. Artifacts that do not fit are left out. Then
+    the newest messages that fit in the rest are read, but always at least the newest one.
     """
 
     history_length: int | None = 0
@@ -96,7 +96,7 @@ class StoredTask:
 
     @property
     def adopted(self) -> bool:
-        """Whether somebody else runs it: then it has no attempts."""
+        """Whether another system runs the task: then its ``max_attempts`` is 0."""
         return self.max_attempts == 0
 
 
@@ -228,7 +228,7 @@ class StoredEvent(NamedTuple):
 
 
 class EntryKey(NamedTuple):
-    """One event on its way to one push config.
+    """The key of an outbox entry: an event of a task that is to be delivered to a push config.
 
     >>> EntryKey("t1", "p1", 4).id
     't1/4/p1'

@@ -26,24 +26,24 @@ class Followed(Protocol):
 
     @abstractmethod
     async def wait(self, *, found: bool) -> None:
-        """Return when the timeline may have grown; ``found``: the last read had events.
+        """Return when the timeline may have grown; ``found`` says whether the last read had events.
 
         If something happens between two waits, the second one returns at once.
         """
 
 
 class AuditStorage(Protocol):
-    """The timelines of one tenant's tasks. Every argument is checked."""
+    """The timelines of one tenant's tasks. The caller checks all arguments."""
 
     @abstractmethod
     async def events(
         self, key: TaskKey, after: int, limit: int | None, max_bytes: int | None
     ) -> list[StoredEvent]:
-        """Return events above a cursor, in order: as many as fit, but always the first."""
+        """Return events after the cursor, in order: as many as fit, but always the first."""
 
     @abstractmethod
     async def next_events(self, key: TaskKey, after: int) -> Timeline | None:
-        """Return some of the next events above a cursor; ``None`` without the task."""
+        """Return some of the events after the cursor; ``None`` if there is no such task."""
 
     @abstractmethod
     def following(self, task_id: str) -> AbstractContextManager[Followed]:
@@ -53,16 +53,17 @@ class AuditStorage(Protocol):
     async def replay(self, key: TaskKey, until: int, extent: Extent) -> TaskRecord | None:
         """Return a task as it was after the event ``until``, or after its last one.
 
-        ``None`` before the first event. ``values.tasks.replay`` has the rules; an engine reads what
-        it returns, not all that came before. The lease's expiry stays empty. ``extent`` has no
-        ``max_bytes``.
+        Returns ``None`` before the first event. ``values.tasks.replay`` has the rules. An engine
+        reads only what it returns, not all earlier events. The lease's expiry stays empty.
+        ``extent`` has no ``max_bytes``.
         """
 
     @abstractmethod
     async def append_feedback(self, key: TaskKey, feedback: StoredFeedback) -> StoredFeedback:
-        """Store feedback at the engine's time, unless its id is there. Returns what is stored.
+        """Store feedback with the engine's time, unless its id is stored. Returns the stored one.
 
-        ``ConflictError`` if that has another digest, ``NotFoundError`` without the task.
+        Raises ``ConflictError`` if the stored one has another digest, and ``NotFoundError`` if
+        there is no such task.
         """
 
     @abstractmethod

@@ -13,7 +13,7 @@ WorkKind: TypeAlias = Literal["due", "working", "deliveries", "uncopied", "clean
 
 @dataclass(frozen=True, slots=True)
 class WorkSurvey:
-    """All that a worker looks for, found at once.
+    """The tenants that have work for a worker, of all kinds, found in one query.
 
     >>> WorkSurvey({"due": ["acme"]}).tenants("working")
     []
@@ -23,7 +23,7 @@ class WorkSurvey:
     """The tenants that have work of a kind, in order."""
 
     next_due_seconds: float | None = None
-    """When the next task becomes due that is not due yet; ``None`` if there is none."""
+    """Seconds until the next task becomes due; ``None`` if no task waits for a time."""
 
     def tenants(self, kind: WorkKind) -> list[str]:
         """Return the tenants that have work of a kind."""
@@ -31,9 +31,9 @@ class WorkSurvey:
 
 
 class ScheduledWork(NamedTuple):
-    """Tenants that have due schedules, and the seconds until the next one is due, if any will be.
+    """Tenants that have due schedules, and the seconds until the next schedule is due, if any.
 
-    At most 0 while one is due.
+    The seconds are 0 or less while a schedule is due.
     """
 
     tenants: list[str]
@@ -41,7 +41,7 @@ class ScheduledWork(NamedTuple):
 
 
 class WorkStorage(Protocol):
-    """The queues of all tenants. Every argument is checked."""
+    """The queues of all tenants. The caller checks all arguments."""
 
     @abstractmethod
     async def tenants(self, kind: WorkKind, limit: int) -> list[str]:
@@ -49,7 +49,7 @@ class WorkStorage(Protocol):
 
     @abstractmethod
     async def survey(self, limit: int, tenants: Collection[str] | None) -> WorkSurvey:
-        """Return up to ``limit`` tenants of each kind but deliveries, in one request.
+        """Return up to ``limit`` tenants for each kind of work except deliveries, in one request.
 
         Only those in ``tenants``, unless it is ``None``.
         """
@@ -65,11 +65,11 @@ class WorkStorage(Protocol):
 
     @abstractmethod
     async def scheduled(self, tenants: Sequence[str] | None, limit: int) -> ScheduledWork:
-        """Return those of the tenants, or of all, that have due schedules, and when one is next."""
+        """Return the tenants, of these or of all, with due schedules, and when the next is due."""
 
     @abstractmethod
     async def wait(self, timeout_seconds: float) -> None:
-        """Return when a task may have become due, or after the time."""
+        """Wait until a task may have become due, or until ``timeout_seconds`` have passed."""
 
     @abstractmethod
     def requests(self, worker: str) -> AsyncGenerator[None, None]:

@@ -38,10 +38,11 @@ class TaskClaim(NamedTuple):
 class Outcome(NamedTuple):
     """The result that a worker reports; a ``timedelta`` counts from the engine's current time.
 
-    ``form`` is what the answer to ``ask`` must be, ``result`` that of a completed task, as JSON
-    text. A task that is ``submitted`` with ``children`` or a ``topic`` waits: it is due when all of
-    these children of its own have ended, or a message of the topic is there, or at ``run_after``.
-    Children that do not exist, or have ended, and a topic with a message are not waited for.
+    ``form`` is the form that the answer to ``ask`` must have, ``result`` the result of a completed
+    task, as JSON text. A task that becomes ``submitted`` with ``children`` or a ``topic`` waits: it
+    is due when all these children of it have ended, or the topic has a message, or at
+    ``run_after``. It does not wait for children that do not exist or have ended, or for a topic
+    that has a message.
     """
 
     to: TaskState
@@ -59,7 +60,7 @@ class Outcome(NamedTuple):
 class StepDraft(NamedTuple):
     """The result of a step; ``message_id`` is the message that the result names, or empty.
 
-    ``seconds`` is how long the step took. A step of the kind ``try`` is no progress.
+    ``seconds`` is how long the step took. A step of the kind ``try`` does not count as progress.
     """
 
     key: StepKey
@@ -70,7 +71,7 @@ class StepDraft(NamedTuple):
 
 
 class LeaseStorage(Protocol):
-    """The queue and the leases of one tenant's tasks. Every argument is checked.
+    """The queue and the leases of one tenant's tasks. The caller checks all arguments.
 
     A call with a lease raises ``LeaseLostError``, with nothing written, unless the task is
     ``working`` under the fence of the lease. A task that leaves ``working`` goes to ``canceled`` if
@@ -80,26 +81,27 @@ class LeaseStorage(Protocol):
 
     @abstractmethod
     async def claim(self, claim: TaskClaim) -> list[TaskSnapshot]:
-        """Take tasks that are due, the longest waiting first; each gets the next fence.
+        """Claim tasks that are due, the longest waiting first; each gets its next fence number.
 
-        With ``serial_contexts`` at most one task of a context, and none of a context at work.
+        With ``serial_contexts`` at most one task of each context is claimed, and none of a context
+        that has a running task.
         """
 
     @abstractmethod
     async def heartbeat(self, lease: Lease, lease_seconds: float) -> Lease:
-        """Extend a lease from now. Returns it with what clients requested."""
+        """Extend a lease from now. Returns it, with the requests of clients to cancel or pause."""
 
     @abstractmethod
     async def transition(self, lease: Lease, outcome: Outcome) -> TaskSnapshot:
-        """End or suspend the work. A message that the task has is not stored again.
+        """End or suspend the run of a task. A message that is already stored is not stored again.
 
-        Raises ``IllegalTransitionError`` if no such edge exists, and ``ConflictError`` if the
-        message has another body or the step of the question is stored.
+        Raises ``IllegalTransitionError`` if the lifecycle does not allow it, and ``ConflictError``
+        if the stored message has another body or the question is already answered.
         """
 
     @abstractmethod
     async def complete_many(self, leases: Sequence[Lease]) -> Mapping[str, TaskState]:
-        """Complete tasks. Returns the states that those reached whose lease was not lost, by id."""
+        """Complete tasks. Returns their new states by id, without tasks whose lease was lost."""
 
     @abstractmethod
     async def release(self, lease: Lease, note: str) -> TaskSnapshot:
@@ -107,7 +109,7 @@ class LeaseStorage(Protocol):
 
     @abstractmethod
     async def recover_expired(self, limit: int) -> list[TaskSnapshot]:
-        """Take back tasks whose lease has expired, the longest expired first.
+        """Return tasks with an expired lease to the queue, the longest expired first.
 
         They keep their position in the queue. If the clock was set back, a lease may end later than
         its duration from now. It is then shortened to that duration.
@@ -115,23 +117,23 @@ class LeaseStorage(Protocol):
 
 
 class ProgressStorage(Protocol):
-    """What workers write, under a lease as above. Every argument is checked."""
+    """What workers write, under a lease as in ``LeaseStorage``. The caller checks all arguments."""
 
     @abstractmethod
     async def append_message(
         self, lease: Lease, message: StoredMessage, step: StepDraft | None
     ) -> StoredMessage:
-        """Store a message, unless the task has it, and its step. Returns the one that is stored.
+        """Store a message, unless the task has it, and its step. Returns the stored message.
 
-        If the step is stored, nothing is written and the message that it names is returned, or it
-        is a ``ConflictError`` if it names none.
+        If the step is already stored, nothing is written and the message that it names is returned.
+        Raises ``ConflictError`` if it names none.
         """
 
     @abstractmethod
     async def record_step(self, lease: Lease, step: StepDraft) -> StoredStep:
-        """Store a step, unless it is stored. Returns the one that is; a new one is progress.
+        """Store a step, unless it is stored. Returns the stored step. A new one counts as progress.
 
-        ``ConflictError`` if both have a digest and those differ.
+        Raises ``ConflictError`` if both have a digest and the digests differ.
         """
 
     @abstractmethod
@@ -142,17 +144,17 @@ class ProgressStorage(Protocol):
     async def append_chunk(self, lease: Lease, chunk: StoredChunk) -> StoredChunk:
         """Store a chunk of an artifact. Returns it with the fence and whether it was appended.
 
-        The first chunk of an attempt replaces what the artifact held. ``ConflictError`` if it is
-        to be appended to the last chunk of the attempt.
+        The first chunk of an attempt replaces what the artifact held. Raises ``ConflictError`` if a
+        chunk is appended after the one that this attempt wrote as the last.
         """
 
     @abstractmethod
     async def restore_chunks(self, lease: Lease, step: StepKey) -> list[StoredChunk]:
-        """Store the chunks of a stored step again under this fence, once. Returns them."""
+        """Store the chunks of a stored step again for this attempt, once. Returns them."""
 
     @abstractmethod
     async def chunks(self, key: TaskKey, artifact_id: str | None) -> Sequence[WrittenChunk]:
-        """Return the chunks that the artifacts of a task, or one of them, are made of.
+        """Return the chunks of all artifacts of a task, or of one artifact.
 
-        Artifacts in the order they were begun, the chunks of each next to each other.
+        Artifacts are in the order they were begun, the chunks of each next to each other.
         """
