@@ -1,1 +1,1 @@
-"""The engines: one folder each, the only code that does I/O."""
+"""The engines, one folder each: the only code that does I/O."""

@@ -1,4 +1,4 @@
-"""Exact cosine similarity of one vector with many, for every engine that computes it itself."""
+"""Exact cosine similarity of one vector with many, for engines that compute it in Python."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 
 def rounded_cosines(query: list[float], matrix: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """The cosine of each row with the query, from -1 to 1.
+    """Return the cosine of each row with the query, from -1 to 1.
 
     >>> rounded_cosines([1.0, 0.0], np.array([[2.0, 0.0], [-1.0, 0.0]])).tolist()
     [1.0, -1.0]
@@ -24,7 +24,7 @@ def rounded_cosines(query: list[float], matrix: npt.NDArray[Any]) -> npt.NDArray
 
 
 def cosines(query: list[float], vectors: Mapping[str, list[float]]) -> dict[str, float]:
-    """The cosine of each vector with the query, by key, from -1 to 1.
+    """Return the cosine of each vector with the query, by key, from -1 to 1.
 
     >>> cosines([1.0, 0.0], {"same": [2.0, 0.0], "opposite": [-1.0, 0.0]})
     {'same': 1.0, 'opposite': -1.0}

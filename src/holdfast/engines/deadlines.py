@@ -31,14 +31,14 @@ class Deadlines(Generic[K]):
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self, key: K) -> None:
-        """Start the clock of a call; a key has one call at a time."""
+        """Start the deadline of a call; each key has one call at a time."""
         loop = asyncio.get_running_loop()
         self._started[key] = loop.time()
         if self._timer is None:
             self._timer = loop.call_later(self.limit_seconds / 4, self._look)
 
     def end(self, key: K) -> None:
-        """Stop the clock: the call returned or failed."""
+        """Remove the deadline of a call that has returned or failed."""
         del self._started[key]
 
     @property

@@ -1,4 +1,4 @@
-"""Log retries to our own loggers, with the cause."""
+"""Logs retries to Holdfast's own loggers, with the cause."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _RETRY_LOG = _RetryLog()
 
 
 def tell_retries() -> None:
-    """From now on, log retries under a name such as ``holdfast.postgres`` to that logger.
+    """Log retries from now on under a name such as ``holdfast.postgres``.
 
     >>> tell_retries()
     """

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Writes files atomically: a file is complete, or does not exist."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file, sync it, and only then give it its name.
+    """Write a file under a temporary name, sync it, and then rename it.
 
     ::
 
@@ -23,7 +23,7 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def name_whole(draft: Path, path: Path) -> None:
-    """Give a synced file its name, so that the name survives a power cut too."""
+    """Rename a synced file so that the new name survives a power cut."""
     draft.rename(path)
     folder = os.open(path.parent, os.O_RDONLY)
     try:

@@ -1,7 +1,7 @@
-"""The manifest of an archive, and where its files are.
+"""The manifest of an archive, and the paths of its files.
 
-The manifest names no file: the place of a segment follows from its kind and number, and that of a
-blob from its digest. So nobody can make a reader open another file.
+The manifest contains no paths: the path of a segment follows from its kind and number, and that of
+a blob from its digest. So a forged manifest cannot make a reader open another file.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ VERSION = 1
 MANIFEST = "manifest.json"
 MAX_MANIFEST_BYTES = 64 << 20
 SEGMENT_BYTES = 16 << 20
-"""How long a segment gets before the next one begins."""
+"""The size in bytes after which the next segment begins."""
 MAX_SEGMENT_BYTES = 64 << 20
-"""How long a segment may be that holds more than one record."""
+"""The maximal size in bytes of a segment with more than one record."""
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 class Segment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One file of lines."""
+    """One file of JSON lines."""
 
     records: int
     bytes: int
@@ -44,7 +44,7 @@ class KindEntry(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Manifest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """What an archive holds."""
+    """The content of an archive: its tenant, its date and its segments."""
 
     format: Literal["holdfast-archive"] = "holdfast-archive"
     version: int = VERSION
@@ -55,7 +55,7 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
     @property
     def id(self) -> str:
-        """A digest of all that it holds.
+        """A digest of the whole content.
 
         >>> from datetime import UTC
         >>> len(Manifest(tenant="acme", created_at=datetime(2030, 1, 1, tzinfo=UTC)).id)
@@ -66,7 +66,7 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 def segment_path(folder: Path, kind: Kind, number: int) -> Path:
-    """Return the file of a segment.
+    """Return the path of a segment.
 
     >>> segment_path(Path("a"), BY_NAME["events"], 1).as_posix()
     'a/episodes/events-000001.jsonl'
@@ -75,7 +75,7 @@ def segment_path(folder: Path, kind: Kind, number: int) -> Path:
 
 
 def blob_path(folder: Path, sha256: str) -> Path:
-    """Return the file of a blob; refuses what is not a digest.
+    """Return the path of a blob. Raises if ``sha256`` is not a digest.
 
     >>> blob_path(Path("a"), "../x")
     Traceback (most recent call last):
@@ -88,7 +88,7 @@ def blob_path(folder: Path, sha256: str) -> Path:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Return the manifest of a folder, checked.
+    """Read and check the manifest of a folder.
 
     ::
 

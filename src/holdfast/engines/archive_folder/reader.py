@@ -1,4 +1,4 @@
-"""Reads an archive from a folder, and trusts nothing in it."""
+"""Reads an archive from a folder, and checks everything in it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ArchiveReader:
 
     @classmethod
     async def open(cls, folder: Path) -> ArchiveReader:
-        """Read the manifest. Raises ``InvalidInputError`` if the export did not end."""
+        """Read the manifest. Raises ``InvalidInputError`` if the export was not completed."""
         manifest = await asyncio.to_thread(read_manifest, folder)
         if not manifest.complete:
             raise InvalidInputError(
@@ -68,11 +68,11 @@ class ArchiveReader:
         return lines
 
     def check_blob(self, record: BlobRecord) -> None:
-        """Raise unless a file of the blob's size is there."""
+        """Raise unless a file with the blob's size exists."""
         _opened(blob_path(self._folder, record.sha256), record.size_bytes).close()
 
     async def blob(self, record: BlobRecord) -> AsyncIterator[bytes]:
-        """Yield the bytes of a blob. Raises ``CodecError`` at the end if they are others."""
+        """Yield the bytes of a blob. Raises ``CodecError`` at the end if the digest differs."""
         path, digest = blob_path(self._folder, record.sha256), hashlib.sha256()
         with _opened(path, record.size_bytes) as file:
             while chunk := await asyncio.to_thread(file.read, _CHUNK):
@@ -83,7 +83,7 @@ class ArchiveReader:
 
 
 def _opened(path: Path, size: int) -> IO[bytes]:
-    """Open a regular file of this size, never through a link."""
+    """Open a regular file that has this size, never through a symbolic link."""
     try:
         file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb")
     except FileNotFoundError:

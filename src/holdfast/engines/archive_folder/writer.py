@@ -1,4 +1,4 @@
-"""Writes an archive into a folder, one whole segment after the other."""
+"""Writes an archive into a folder, one complete segment after the other."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ LOCK = ".lock"
 class ArchiveWriter:
     """The archive that is being written to a folder.
 
-    A segment is written whole, synced and renamed before the manifest names it. A folder that was
-    left unfinished is continued: what is there already is not written again. ::
+    A segment is written completely, synced and renamed before the manifest names it. An unfinished
+    archive is continued: segments and blobs that exist are not written again. ::
 
         async with ArchiveWriter(Path("backup"), tenant="acme", at=now) as writer:
             await writer.add(kind, line)
@@ -109,7 +109,7 @@ class ArchiveWriter:
         return full
 
     async def end_kind(self, kind: Kind) -> None:
-        """Write the last segment of a kind, and delete what an earlier archive had after it."""
+        """Write the last segment of a kind, and delete later segments of an earlier archive."""
         entry = self._manifest.kinds.setdefault(kind.name, KindEntry())
         if self._lines:
             await self._flush(kind)
@@ -143,7 +143,7 @@ class ArchiveWriter:
         self._save()
 
     async def add_blob(self, record: BlobRecord, chunks: AsyncIterator[bytes]) -> bool:
-        """Write the bytes of a blob, unless a whole file has them. Returns whether it wrote."""
+        """Write the bytes of a blob, unless its file is complete. Returns whether it wrote."""
         path = blob_path(self._folder, record.sha256)
         if path.exists() and path.stat().st_size == record.size_bytes:
             return False

@@ -1,1 +1,1 @@
-"""Text to vectors."""
+"""Embedders: they convert text to vectors."""

@@ -1,4 +1,4 @@
-"""An embedder made of hashes, for tests."""
+"""An embedder that hashes words, for tests."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class HashEmbedder(Embedder):
 
     @property
     def name(self) -> str:
-        """The name contains the dimension: embedders that differ in it differ in name."""
+        """The name, with the dimension: embedders of different dimensions differ in name."""
         return f"hash-{self._dimension}"
 
     @property

@@ -51,12 +51,12 @@ class LimitedEmbedder(TurnEmbedder):
 
     @property
     def reads_context(self) -> bool:
-        """Whether the wrapped embedder reads what was said before a text."""
+        """Whether the wrapped embedder also reads the messages before a text."""
         return reads_context(self._inner)
 
     @property
     def lexical_weight(self) -> float:
-        """The share of the words in a fused score of recall."""
+        """The weight of the search by words in the combined score of recall, from 0 to 1."""
         return lexical_weight(self._inner)
 
     async def embed(

@@ -18,12 +18,12 @@ MAX_CHARACTERS = 20_000
 """Texts are cut to this length before tokenizing. No model's token limit holds more."""
 
 CHARACTERS_PER_TOKEN = 40
-"""Of a context, the last characters are tokenized: this many for each token that is read of it."""
+"""How many characters of a context are tokenized for each token of it that the model reads."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Input:
-    """The tokens of a text; ``context`` of them, from ``start``, are read and not averaged."""
+    """The tokens of a text. ``context`` of them, from ``start``, are read but not averaged."""
 
     tokens: list[int]
     start: int = 0
@@ -39,9 +39,9 @@ class OnnxEmbedder(TurnEmbedder):
     and ``lexical_weight``; without it, the prefixes are the prompts for ``query`` and ``passage``
     in ``config_sentence_transformers.json``.
 
-    A model that was trained for it reads the last ``context_tokens`` of what was said before: 48
-    unless ``model.json`` or ``open`` names another number, if the network averages only the tokens
-    whose ``token_type_ids`` are 0, and none if not. ::
+    A model that was trained for it also reads the last ``context_tokens`` tokens of the messages
+    before a text. The default is 48 if the network averages only the tokens whose
+    ``token_type_ids`` are 0, otherwise 0; ``model.json`` or ``open`` can set another number. ::
 
         embedder = await OnnxEmbedder.open("models/e5-small")
     """
@@ -51,7 +51,7 @@ class OnnxEmbedder(TurnEmbedder):
 
     @classmethod
     async def open(cls, folder: str | Path, *, context_tokens: int | None = None) -> Self:
-        """Read the model, off the event loop. ``context_tokens=0`` lets it read no context.
+        """Read the model in a thread. ``context_tokens=0`` makes it read no context.
 
         ::
 
@@ -61,7 +61,7 @@ class OnnxEmbedder(TurnEmbedder):
 
     @property
     def name(self) -> str:
-        """The folder's name and the size of the context: rename it when its content changes."""
+        """The folder's name and the context size. Rename the folder when its content changes."""
         return self._model.name
 
     @property
@@ -71,12 +71,12 @@ class OnnxEmbedder(TurnEmbedder):
 
     @property
     def lexical_weight(self) -> float:
-        """The share of the words in a fused score of recall."""
+        """The weight of the search by words in the combined score of recall, from 0 to 1."""
         return self._model.lexical_weight
 
     @property
     def reads_context(self) -> bool:
-        """Whether the model reads what was said before a text."""
+        """Whether the model also reads the messages before a text."""
         return self._model.context_tokens > 0
 
     async def embed(

@@ -1,4 +1,4 @@
-"""The folder of a sentence model: its network, its tokenizer and how it wants to be called."""
+"""The folder of a sentence model: its network, its tokenizer and its settings."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from holdfast.values.recall_rules import LEXICAL_WEIGHT
 MODEL_FILES = ("model.onnx", "onnx/model.onnx", "model_quantized.onnx")
 MAX_TOKENS = 512
 CONTEXT_TOKENS = 48
-"""How much a model reads of what was said before, if its folder does not say."""
+"""How many tokens of the messages before a text a model reads by default."""
 
 
 class _Declared(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The content of ``model.json``; what is left out has a default."""
+    """The content of ``model.json``; a missing field has a default."""
 
     query_prefix: str | None = None
     passage_prefix: str | None = None
@@ -142,11 +142,11 @@ def _prefixes(folder: Path, declared: _Declared) -> dict[str, str]:
 
 
 def _with_context(model: ModelFolder, folder: Path, wanted: int | None) -> ModelFolder:
-    """Return the model with the number of tokens that it reads of a context.
+    """Return the model with the number of context tokens that it reads.
 
-    The vector is the average over the text alone. A network that averages itself is recognised by
-    ``token_type_ids`` what is context. Whether it listens to them is tried out: if all tokens are
-    context, it has nothing to average.
+    The vector is the average over the text alone. A network that averages by itself must recognise
+    the context by its ``token_type_ids``. This is tested with an input of context only, for which
+    such a network has nothing to average.
     """
     able = not model.pooled or _leaves_context_out(model)
     if wanted is None:

@@ -98,7 +98,7 @@ class OpenAICompatibleEmbedder(Embedder):
         *,
         mode: EmbeddingMode = "passage",  # noqa: ARG002 - the API knows no modes
     ) -> list[list[float]]:
-        """The service's vectors, in the order of the texts."""
+        """Return the service's vectors, in the order of the texts."""
         found: list[list[float]] = []
         for start in range(0, len(texts), BATCH):
             found += await self._batch(list(texts[start : start + BATCH]))

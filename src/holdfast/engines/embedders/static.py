@@ -1,4 +1,4 @@
-"""Word vectors that ship in a wheel: no download, no GPU, a few microseconds a text."""
+"""Word vectors that ship in a wheel: no download, no GPU, a few microseconds per text."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class StaticEmbedder(Embedder):
         *,
         mode: EmbeddingMode = "passage",  # noqa: ARG002 - it embeds both alike
     ) -> list[list[float]]:
-        """The mean of the vectors of a text's word pieces, of length 1."""
+        """Return the mean of the vectors of each text's word pieces, scaled to length 1."""
         if self._model is None:
             self._model = await asyncio.to_thread(self._load)
         if len(texts) <= INLINE:

@@ -1,1 +1,1 @@
-"""The hybrid engine: Redis answers and acknowledges, Postgres keeps."""
+"""The hybrid engine: Redis answers and acknowledges, Postgres stores permanently."""

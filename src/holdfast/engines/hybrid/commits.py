@@ -20,7 +20,7 @@ class Waiting:
 
     @property
     def name(self) -> tuple[str, str]:
-        """The session and event id, by which a flushed turn is matched."""
+        """The session and event id, by which a flushed turn is found."""
         return self.one.entry.session, self.one.entry.id
 
 

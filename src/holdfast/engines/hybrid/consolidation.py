@@ -70,8 +70,8 @@ class Consolidator:
     """Flushes shards, unloads idle sessions, and advances the hot log where it is behind.
 
     ``advance_epoch`` advances a session of a tenant in the hot log to an epoch. ``states`` flushes
-    the working states of a tenant in a shard. ``evict`` removes those of some states from the hot
-    store that are saved and unused. ``fallback_writes`` applies the writes that the durable store
+    the working states of a tenant in a shard. ``evict`` removes states from the hot store if they
+    are saved and unused. ``fallback_writes`` applies the writes that the durable store
     took while the hot one was down; it is called every few seconds. ``flushed`` is called with the
     turns that were committed. ``settle`` settles sessions in which another process found a gap.
     ::
@@ -134,7 +134,7 @@ class Consolidator:
                 await _wait(stop, pause)
 
     async def run_once(self, *, tenants: Collection[str] | None = None) -> bool:
-        """Do all work that is due. Returns whether a batch was full, so that there may be more."""
+        """Do all current work. Returns whether a batch was full, so that there may be more."""
         work = await self._hot.work(
             rested_seconds=self._pace.rested_seconds, unused_seconds=self._pace.unused_seconds
         )

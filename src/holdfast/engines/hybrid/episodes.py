@@ -24,7 +24,7 @@ from holdfast.values.states import ExpectedWrite
 
 
 class HybridEpisodes(EpisodeStorage):
-    """``EpisodeStorage`` over a hot and a durable log; ``durable`` is the durable engine's.
+    """Session logs over Redis and Postgres; ``durable`` is the storage of the Postgres engine.
 
     Searches read the durable log only. The agents' newest events are flushed to it first. ::
 
@@ -53,7 +53,7 @@ class HybridEpisodes(EpisodeStorage):
         return stored
 
     async def recent(self, scope: EventScope, limit: int | None, after_seq: int = 0) -> list[Event]:
-        """Return the newest events, ascending."""
+        """Return the newest events of a scope, ascending."""
         if scope.session is None or limit is None:
             late = [one for one in await self._late(scope) if one.seq > after_seq]
         else:
@@ -75,7 +75,7 @@ class HybridEpisodes(EpisodeStorage):
         return [*events, *(one.to_event() for one in found.values())]
 
     async def between(self, scope: EventScope, after: Event | None, limit: int) -> list[Event]:
-        """Return the oldest events after one, ascending."""
+        """Return the oldest events of a scope after the event ``after``, ascending."""
         in_session = scope.session is not None
         late = await self._late(scope)
         stored = await self._durable.between(scope, after, limit)
@@ -86,13 +86,13 @@ class HybridEpisodes(EpisodeStorage):
         return merged[:limit]
 
     async def search(self, scope: EventScope, question: RecallQuestion) -> list[Recalled]:
-        """Return the best events by words and meaning."""
+        """Return the events that match the question best, by words and by meaning."""
         # Word ranks depend on all events of the agent, so the durable log computes them.
         degraded = await self._flush(scope)
         return _degraded(await self._durable.search(scope, question), degraded)
 
     async def nearest(self, scope: EventScope, vector: list[float], limit: int) -> NearestEvents:
-        """Return the events whose vectors are closest."""
+        """Return the events whose vectors are closest to this vector."""
         degraded = await self._flush(scope)
         dimension, found = await self._durable.nearest(scope, vector, limit)
         return NearestEvents(dimension, _degraded(found, degraded))
@@ -102,7 +102,7 @@ class HybridEpisodes(EpisodeStorage):
         return await self._durable.start_session(session, agent, metadata)
 
     async def end_session(self, session: str) -> Session | None:
-        """End a session."""
+        """End a session and return it; ``None`` if it does not exist."""
         return await self._durable.end_session(session)
 
     async def get_session(self, session: str) -> Session | None:
@@ -124,23 +124,23 @@ class HybridEpisodes(EpisodeStorage):
         return page.of({*late, *await self._durable.agents(page)})
 
     async def fork(self, session: str, at: int | None, into: str) -> Session:
-        """Copy a log into a new session."""
+        """Copy the log of a session up to ``at`` into a new session."""
         return await self._log.edits.when_durable(
             session, lambda: self._durable.fork(session, at, into)
         )
 
     async def delete_session(self, session: str) -> bool:
-        """Delete a session with its log."""
+        """Delete a session with its log. Returns whether it existed."""
         return await self._log.edits.delete_session(session)
 
     async def delete_events(self, session: str, ids: list[str]) -> int:
-        """Delete events by their ids."""
+        """Delete events by their ids. Returns how many existed."""
         return await self._log.edits.delete_events(session, ids)
 
     async def clear(
         self, session: str, agent: str | None, run: str | None, types: list[str] | None
     ) -> int:
-        """Delete events."""
+        """Delete the matching events of a session. Returns how many."""
         return await self._log.clear(session, agent=agent, run=run, types=types)
 
     async def _late(self, scope: EventScope) -> list[PositionedEntry]:

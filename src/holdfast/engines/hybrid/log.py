@@ -33,7 +33,7 @@ from holdfast.values.failpoints import hit
 _log = logging.getLogger("holdfast.hybrid")
 
 _BEYOND = (1 << 62, 0)
-"""A floor above every position: with it, the window alone is never enough."""
+"""A position above every other: with it, the window alone is never enough."""
 
 AckLevel: TypeAlias = Literal["hot", "fsync", "committed"]
 

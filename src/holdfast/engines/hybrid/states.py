@@ -131,11 +131,11 @@ class HybridStates(StateStorage):
             await self._write_fallback(StateWrite(session, gone=True), error)
 
     async def versions(self, session: str, before: int, limit: int) -> list[StateVersion]:
-        """Return the versions that are kept. Each write is saved before it returns."""
+        """Return the kept versions below ``before``. Each write is saved before it returns."""
         return await self._saved.earlier_versions(self._tenant, session, before, limit)
 
     async def read_version(self, session: str, version: int) -> StateSnapshot | None:
-        """Return a version that is kept, from the durable store."""
+        """Return this version from the durable store; ``None`` if it is not kept."""
         found = await self._saved.load_version(self._tenant, session, version)
         if found is None:
             newest = await self.read(session, None)

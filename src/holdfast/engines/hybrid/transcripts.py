@@ -12,7 +12,7 @@ from holdfast.spi.transcripts import MessageRow, Tail, TranscriptKey, Transcript
 
 
 class HybridTranscripts(Transcripts):
-    """``Transcripts`` over a hot and a durable log; ``durable`` is the durable engine's.
+    """Transcripts over Redis and Postgres; ``durable`` is the storage of the Postgres engine.
 
     ::
 
@@ -54,15 +54,15 @@ class HybridTranscripts(Transcripts):
         return None if popped is None else popped.entry.to_row(popped.seq)
 
     async def replace_tail(self, key: TranscriptKey, tail: Tail) -> int:
-        """Replace the newest messages, all or none."""
+        """Replace the newest messages, all or none. Returns the newest number."""
         return await self._log.edits.replace_tail(key.session, key.agent, tail)
 
     async def clear(self, key: TranscriptKey, run: str | None) -> None:
-        """Delete messages."""
+        """Delete the messages of a transcript, or only those of a run."""
         await self._log.clear(key.session, agent=key.agent, run=run, types=["message"])
 
     async def count(self, key: TranscriptKey) -> int:
-        """Return the number of messages."""
+        """Return the number of messages in a transcript."""
         window = await self._log.window(key.session)
         mine = _mine(window, key.agent)
         if window.floor == (0, 0):

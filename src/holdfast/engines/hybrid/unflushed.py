@@ -55,7 +55,7 @@ class Unflushed:
 
     @property
     def due(self) -> bool:
-        """Whether it is time to look up what others have flushed."""
+        """Whether enough writes were made to look up what other processes have flushed."""
         return self._added >= LOOK_EVERY
 
     def looked(self) -> None:
@@ -128,7 +128,7 @@ class Unsaved:
 
     @property
     def due(self) -> bool:
-        """Whether it is time to look up what others have saved."""
+        """Whether enough writes were made to look up what other processes have saved."""
         return self._added >= LOOK_EVERY
 
     def looked(self) -> list[str]:

@@ -12,7 +12,7 @@ from holdfast.values.wakes import Wake, WakeStatus
 
 
 class HybridWake(SessionWake):
-    """``SessionWake`` over a hot and a durable log, and the working states.
+    """The status of sessions, by a hot and a durable log, and their working states.
 
     A session that has only a working state does not count as new. ::
 

@@ -1,1 +1,1 @@
-"""The in-process engine."""
+"""The in-memory engine, for tests and single processes."""

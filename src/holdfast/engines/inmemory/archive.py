@@ -1,4 +1,4 @@
-"""Dump and load of the in-memory engine."""
+"""Export and import of the in-memory engine."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class _Snapshot(ArchiveSnapshot):
 
 
 class InMemoryArchive(ArchiveStorage):
-    """``ArchiveStorage`` of the in-memory engine; a snapshot is a copy.
+    """Exports and imports the data of one tenant in memory; a snapshot is a copy.
 
     >>> archive = InMemoryArchive(InMemory(), tenant="acme")
     """
@@ -104,11 +104,11 @@ class InMemoryArchive(ArchiveStorage):
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[ArchiveSnapshot]:
-        """Copy all records between two awaits."""
+        """Copy all records without an await in between, so that the copy is consistent."""
         yield _Snapshot(self._engine, self._tenant)
 
     async def load(self, kind: str, records: Sequence[Record]) -> None:
-        """Store records."""
+        """Store records of one kind."""
         _KINDS[kind][1](self._engine, self._tenant, records)
 
     async def load_blob(self, record: BlobRecord, chunks: AsyncIterator[bytes]) -> None:
@@ -134,5 +134,5 @@ class InMemoryArchive(ArchiveStorage):
             loaded.add(segment)
 
     async def finish_import(self, archive: str) -> None:
-        """Record that all of it is loaded."""
+        """Record that the whole archive is loaded."""
         self._imports[archive] = None

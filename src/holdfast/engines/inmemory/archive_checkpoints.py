@@ -1,4 +1,4 @@
-"""Archive records of checkpoints and blobs, in process."""
+"""Converts checkpoints and blobs in memory to archive records, and back."""
 
 from __future__ import annotations
 

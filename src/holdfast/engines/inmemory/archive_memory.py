@@ -1,4 +1,4 @@
-"""Archive records of what agents remember, in process: sessions, events, states and facts."""
+"""Converts sessions, events, states and facts in memory to archive records, and back."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def load_session(engine: InMemory, tenant: str, one: of.SessionRecord) -> None:
 def dump_deleted_sessions(
     engine: InMemory, tenant: str, at: datetime
 ) -> Iterator[of.DeletedSessionRecord]:
-    """Yield the counters of deleted sessions."""
+    """Yield the counters of deleted sessions, from which a new session continues."""
     del at
     for key, seq in sorted(engine.table(tenant, SessionLog).deleted().items()):
         yield of.DeletedSessionRecord(key, seq)
@@ -102,7 +102,7 @@ def dump_states(engine: InMemory, tenant: str, at: datetime) -> Iterator[of.Stat
 
 
 def load_state(engine: InMemory, tenant: str, one: of.StateRecord) -> None:
-    """Store a state, and let later versions be greater."""
+    """Store a state. Later versions are greater than its version."""
     data = engine.table(tenant, _StateData)
     stored = _State(dict(one.values), one.version, one.ttl_seconds, one.expires_at)
     data.states.setdefault(one.session, stored)

@@ -1,4 +1,4 @@
-"""Archive records of the smaller stores, in process."""
+"""Converts the data of the smaller stores in memory to archive records, and back."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def dump_entities(engine: InMemory, tenant: str, at: datetime) -> Iterator[of.En
 
 
 def load_entity(engine: InMemory, tenant: str, one: of.EntityRecord) -> None:
-    """Store an entity, found by its names."""
+    """Store an entity, so that it is found by its names."""
     data = engine.table(tenant, _GraphData)
     if one.id in data.nodes:
         return
@@ -77,7 +77,7 @@ def dump_relationships(
 
 
 def load_relationship(engine: InMemory, tenant: str, one: of.RelationshipRecord) -> None:
-    """Store a relationship between entities that are there."""
+    """Store a relationship between existing entities."""
     data = engine.table(tenant, _GraphData)
     for end in (one.source, one.target):
         if end not in data.nodes:
@@ -208,7 +208,7 @@ def dump_items(engine: InMemory, tenant: str, at: datetime) -> Iterator[of.ItemR
 
 
 def load_item(engine: InMemory, tenant: str, one: of.ItemRecord) -> None:
-    """Store an item, and let later versions be greater."""
+    """Store an item. Later versions are greater than its version."""
     data = engine.table(tenant, _ItemData)
     stored = _Item(
         one.value,
@@ -242,7 +242,7 @@ def dump_keys(engine: InMemory, tenant: str, at: datetime) -> Iterator[of.KeyRec
 
 
 def load_key(engine: InMemory, tenant: str, one: of.KeyRecord) -> None:
-    """Store an API key, now of this tenant."""
+    """Store an API key, which then belongs to this tenant."""
     key = ApiKey(
         one.id,
         tenant,

@@ -1,4 +1,4 @@
-"""How much work of all tenants waits, in process."""
+"""Counts the waiting work of all tenants, in memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from holdfast.values.lifecycle import TERMINAL
 
 
 class InMemoryBacklog(BacklogStorage):
-    """``BacklogStorage`` in the process.
+    """Counts the waiting work of all tenants in this process.
 
     >>> storage = InMemoryBacklog(InMemory())
     """
@@ -22,7 +22,7 @@ class InMemoryBacklog(BacklogStorage):
         self._engine = engine
 
     async def backlog(self, agents: Sequence[str], limit: int) -> Backlog:
-        """Count what waits, up to ``limit`` tasks of each state."""
+        """Count waiting work; at most ``limit`` tasks of each state are counted."""
         now = self._engine.now()
         named, counted, states = set(agents), Counter[tuple[str, str]](), Counter[str]()
         oldest = 0.0

@@ -1,4 +1,4 @@
-"""Blobs, in process: the bytes in a dict, their metadata in the index."""
+"""Blobs in memory: the bytes in a dict, their metadata in the index."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class BlobBytes:
 
 
 class InMemoryBlobs(BlobStorage):
-    """``BlobStorage`` in dicts.
+    """Stores blobs in dicts.
 
-    Awaiting the index never switches to another task: its coroutines do not suspend.
+    Awaiting the in-memory index never switches to another asyncio task: it does not suspend.
 
     >>> blobs = InMemoryBlobs(InMemory(), tenant="acme")
     """
@@ -42,7 +42,7 @@ class InMemoryBlobs(BlobStorage):
         self._subject = ""
 
     def for_subject(self, subject: str) -> Self:
-        """Return the same blobs; new ones get this subject."""
+        """Return a view of the same blobs; blobs that it stores get this subject."""
         other = copy(self)
         vars(other).update(_subject=subject)
         return other
@@ -84,11 +84,11 @@ class InMemoryBlobs(BlobStorage):
         return blob.info if blob else None
 
     async def pin(self, ref: str) -> bool:
-        """Remove the time to live."""
+        """Remove the time to live of a blob. Returns whether the blob exists."""
         return await self._index.pin(ref)
 
     async def unpin(self, ref: str, ttl_seconds: float) -> bool:
-        """Set the time to live."""
+        """Set the time to live of a blob, from now. Returns whether the blob exists."""
         return await self._index.unpin(ref, ttl_seconds)
 
     async def delete(self, ref: str) -> bool:
@@ -101,7 +101,7 @@ class InMemoryBlobs(BlobStorage):
         return True
 
     async def sweep(self) -> int:
-        """Delete expired blobs."""
+        """Delete expired blobs. Returns how many."""
         removed = 0
         while taken := await self._index.take_expired(_SWEEP_BLOBS, RETRY_SECONDS):
             for blob in taken:

@@ -26,7 +26,7 @@ class _Data:
 
 
 class InMemoryBlobIndex(BlobIndexStorage):
-    """``BlobIndexStorage`` in dicts, by ref and by object key.
+    """Stores the refs of blobs in dicts, by ref and by object key.
 
     >>> index = InMemoryBlobIndex(InMemory(), tenant="acme")
     """
@@ -36,7 +36,7 @@ class InMemoryBlobIndex(BlobIndexStorage):
         self._data = engine.table(tenant, _Data)
 
     async def put(self, ref: str, facts: BlobFacts, ttl_seconds: float | None) -> BlobInfo:
-        """Store a ref."""
+        """Store a ref and return its metadata."""
         now = self._engine.now()
         info = BlobInfo(
             facts.size_bytes,
@@ -59,20 +59,20 @@ class InMemoryBlobIndex(BlobIndexStorage):
         return info
 
     async def get(self, ref: str) -> IndexedBlob | None:
-        """Return a live blob."""
+        """Return a blob that is neither taken nor expired, or ``None``."""
         row = self._live(ref)
         return row.blob if row else None
 
     async def pin(self, ref: str) -> bool:
-        """Remove the time to live."""
+        """Remove the time to live of a blob. Returns whether it is live."""
         return self._set_expiry(ref, None)
 
     async def unpin(self, ref: str, ttl_seconds: float) -> bool:
-        """Set the time to live."""
+        """Set the time to live of a blob, from now. Returns whether it is live."""
         return self._set_expiry(ref, self._engine.now() + timedelta(seconds=ttl_seconds))
 
     async def take(self, ref: str) -> IndexedBlob | None:
-        """Hide a live blob."""
+        """Hide a live blob before it is deleted, and return it; ``None`` if it is not live."""
         row = self._live(ref)
         if row is None:
             return None
@@ -80,7 +80,7 @@ class InMemoryBlobIndex(BlobIndexStorage):
         return row.blob
 
     async def take_expired(self, limit: int, retry_seconds: float) -> list[IndexedBlob]:
-        """Take expired blobs, and those whose removal was not finished."""
+        """Take expired blobs, and those that were taken before but not deleted."""
         now = self._engine.now()
         retry = now - timedelta(seconds=retry_seconds)
         due: list[tuple[datetime, _Row]] = []
@@ -97,7 +97,7 @@ class InMemoryBlobIndex(BlobIndexStorage):
         return [row.blob for _, row in due[:limit]]
 
     async def forget(self, refs: Sequence[str]) -> int:
-        """Delete taken blobs."""
+        """Delete taken blobs from the index. Returns how many."""
         known = {ref: self._data.rows.get(ref) for ref in refs}
         taken = {ref: row for ref, row in known.items() if row and row.taken_at}
         for ref, row in taken.items():
@@ -106,7 +106,7 @@ class InMemoryBlobIndex(BlobIndexStorage):
         return len(taken)
 
     async def condemn(self, object_keys: Sequence[str]) -> Sequence[str]:
-        """Return the object keys that no ref uses. From now on ``put`` refuses them."""
+        """Ban the object keys that no ref uses: ``put`` refuses them. Returns these keys."""
         unused = [key for key in object_keys if key not in self._data.refs]
         self._data.condemned.update(dict.fromkeys(unused))
         return unused

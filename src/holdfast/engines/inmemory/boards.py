@@ -28,7 +28,7 @@ class _Data:
 
 
 class InMemoryBoards(BoardStorage):
-    """``BoardStorage`` in dicts, which keep the order of creation.
+    """Stores boards in dicts, which keep the order of creation.
 
     >>> boards = InMemoryBoards(InMemory(), tenant="acme")
     """
@@ -66,7 +66,7 @@ class InMemoryBoards(BoardStorage):
         return ConversationSummary(conversation, len(boards), len(cards), left)
 
     async def main(self, conversation_id: str) -> TaskList | None:
-        """Return the board of the agent without a name, or else the earliest."""
+        """Return the board of the agent without a name, or else the oldest board; or ``None``."""
         boards = self._data.conversations.get(conversation_id, {})
         board = boards.get("") or next(iter(boards.values()), None)
         return board.view() if board else None
@@ -83,7 +83,7 @@ class InMemoryBoards(BoardStorage):
         return True
 
     async def add_cards(self, board_id: str, cards: Sequence[Task]) -> int:
-        """Append cards, and return the order of the first."""
+        """Append cards. Returns the position of the first one."""
         board = self._data.boards.get(board_id)
         if board is None:
             raise NotFoundError("board", board_id)
@@ -99,7 +99,7 @@ class InMemoryBoards(BoardStorage):
     async def move_card(
         self, board_id: str, card_id: str, status: TaskStatus, note: str
     ) -> CardMove | None:
-        """Set status and note."""
+        """Set the status and note of a card. Returns ``None`` if there is no such card."""
         card = self._card(board_id, card_id)
         if card is None:
             return None
@@ -109,7 +109,7 @@ class InMemoryBoards(BoardStorage):
         return CardMove(card.status, self._put(board_id, replace(card, status=status, note=kept)))
 
     async def retry_card(self, board_id: str, card_id: str) -> CardMove | None:
-        """Set the card in progress and count a retry."""
+        """Set a card to in progress and count a retry; ``None`` if it has no retries left."""
         card = self._card(board_id, card_id)
         if card is None or card.retry_count >= self._data.boards[board_id].facts.max_retries:
             return None
@@ -119,13 +119,13 @@ class InMemoryBoards(BoardStorage):
         return CardMove(card.status, self._put(board_id, tried))
 
     async def reset_card(self, board_id: str, card_id: str) -> Task | None:
-        """Reset the card to planned, with no retries and no note."""
+        """Reset a card to planned, with no retries and no note. ``None`` if it is missing."""
         card = self._card(board_id, card_id)
         fresh = card and replace(card, status=TaskStatus.PLANNED, retry_count=0, note="")
         return fresh and self._put(board_id, fresh)
 
     async def rename_card(self, board_id: str, card_id: str, title: str) -> Task | None:
-        """Set the title."""
+        """Set the title of a card. Returns ``None`` if there is no such card."""
         card = self._card(board_id, card_id)
         return card and self._put(board_id, replace(card, title=title))
 

@@ -24,7 +24,7 @@ class _Bell(Bell):
 
 @dataclass
 class _Channel:
-    """Events by their number; ``first`` is the lowest that is still kept."""
+    """The events of a channel by number; ``first`` is the lowest number that is still stored."""
 
     events: dict[int, StoredEvent] = field(default_factory=dict)
     expiries: dict[int, datetime] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class _Data:
 
 
 class InMemoryChannels(ChannelStorage):
-    """``ChannelStorage`` in dicts; a publish wakes the subscribers of the same event loop.
+    """Stores channels in dicts; a publish wakes the subscribers of the same event loop.
 
     >>> channels = InMemoryChannels(InMemory(), tenant="acme")
     """
@@ -68,7 +68,7 @@ class InMemoryChannels(ChannelStorage):
     async def publish(
         self, name: str, event_id: str, text: str, retention_seconds: float
     ) -> StoredEvent:
-        """Append an event, or return the one with the same id."""
+        """Append an event and return it. If an event with this id exists, return that one."""
         channel = self._data.channels.setdefault(name, _Channel())
         now = self._engine.now()
         channel.purge(now)
@@ -87,7 +87,7 @@ class InMemoryChannels(ChannelStorage):
         return event
 
     async def read(self, name: str, after: int, limit: int) -> tuple[int, list[StoredEvent]]:
-        """Return the newest number ever, and the events above ``after``."""
+        """Return the highest number ever used, and the events with numbers above ``after``."""
         channel, now = self._data.channels.get(name) or _Channel(), self._engine.now()
         found: list[StoredEvent] = []
         number = max(after, channel.first - 1)
@@ -105,12 +105,12 @@ class InMemoryChannels(ChannelStorage):
             channel.first = channel.last + 1
 
     async def newest(self, name: str) -> int:
-        """Return the newest number ever."""
+        """Return the highest number ever used in the channel."""
         return (self._data.channels.get(name) or _Channel()).last
 
     @contextmanager
     def bell(self, name: str) -> Iterator[Bell]:
-        """Yield a bell that rings when the channel has a new event."""
+        """Yield a bell, which wakes its waiter when the channel has a new event."""
         channel, bell = self._data.channels.setdefault(name, _Channel()), _Bell()
         channel.bells.add(bell)
         try:

@@ -61,7 +61,7 @@ class _Namespace:
         )
 
     def upwards(self, row: _Row, missing: Sequence[str]) -> Iterator[tuple[_Row, list[str]]]:
-        """Yield the ancestors of a row, each with the channels that no nearer one has values of."""
+        """Yield the ancestors of a row, each with the channels that no nearer one has set."""
         seen, left = {row.checkpoint.id}, list(missing)
         while left and (parent := row.checkpoint.parent) in self.rows and parent not in seen:
             row = self.rows[parent]
@@ -70,7 +70,7 @@ class _Namespace:
             left = [channel for channel in left if not self.value(row, channel)]
 
     def needed(self, keep: int) -> set[str]:
-        """The ids that stay when the namespace is pruned."""
+        """Return the ids of the checkpoints that a prune keeps."""
         written = {one.channel for writes in self.writes.values() for one in writes.values()}
         found = set(self.ids[-keep:])
         for row in [self.rows[one] for one in found]:
@@ -105,7 +105,7 @@ class _Data:
 
 
 class InMemoryCheckpoints(CheckpointStorage):
-    """``CheckpointStorage`` in dicts.
+    """Stores checkpoints in dicts.
 
     >>> checkpoints = InMemoryCheckpoints(InMemory(), tenant="acme")
     """
@@ -115,7 +115,7 @@ class InMemoryCheckpoints(CheckpointStorage):
         self._data = engine.table(tenant, _Data)
 
     async def put(self, put: CheckpointPut) -> None:
-        """Store a checkpoint and values."""
+        """Store a checkpoint and the values of its channels."""
         new = put.checkpoint
         present = self._namespace(new.thread, new.namespace)
         newest = present.ids[-1] if present and present.ids else ""
@@ -133,7 +133,7 @@ class InMemoryCheckpoints(CheckpointStorage):
     async def put_writes(
         self, thread: str, namespace: str, id: str, writes: Sequence[Write]
     ) -> None:
-        """Store writes of a checkpoint."""
+        """Store pending writes of a checkpoint."""
         space = self._opened(thread).namespaces.setdefault(namespace, _Namespace())
         stored = space.writes.setdefault(id, {})
         for one in writes:
@@ -141,13 +141,13 @@ class InMemoryCheckpoints(CheckpointStorage):
                 stored[one.task, one.index] = one
 
     async def get(self, thread: str, namespace: str, id: str | None) -> Checkpoint | None:
-        """Return a checkpoint."""
+        """Return a checkpoint; without ``id``, the newest of the namespace; or ``None``."""
         space = self._namespace(thread, namespace)
         row = space and self._row(space, id)
         return space.view(thread, row) if space and row else None
 
     async def list(self, query: CheckpointQuery) -> Sequence[Checkpoint]:
-        """Return checkpoints by id."""
+        """Return checkpoints, the greatest id first."""
         found = [
             (thread, space, row)
             for thread in sorted(self._data.threads)
@@ -175,7 +175,7 @@ class InMemoryCheckpoints(CheckpointStorage):
         return [space.view(thread, one, left) for one, left in space.upwards(row, channels)]
 
     async def delete_threads(self, threads: Sequence[str]) -> int:
-        """Delete threads."""
+        """Delete threads. Returns how many there were."""
         there = [thread for thread in threads if self._present(thread)]
         for thread in there:
             del self._data.threads[thread]
@@ -191,7 +191,7 @@ class InMemoryCheckpoints(CheckpointStorage):
         )
 
     async def copy_thread(self, source: str, target: str) -> int:
-        """Copy what the target does not have."""
+        """Copy the checkpoints that the target thread does not have. Returns how many."""
         stored = self._present(source)
         if stored is None:
             return 0
@@ -208,7 +208,7 @@ class InMemoryCheckpoints(CheckpointStorage):
         return copied
 
     async def prune(self, threads: Sequence[str], keep: int) -> int:
-        """Delete all but the newest checkpoints and what they need."""
+        """Delete all checkpoints but the newest and those that they need. Returns how many."""
         return sum(
             space.drop([one for one in space.rows if one not in needed])
             for thread in threads
@@ -235,7 +235,7 @@ class InMemoryCheckpoints(CheckpointStorage):
         return space.rows.get(id)
 
     def _opened(self, thread: str, ttl_seconds: float | None = None) -> _Thread:
-        """Return a thread to write to, created if there is none, and restart its time to live."""
+        """Return a thread for a write, created if needed, and restart its time to live."""
         stored = self._present(thread) or _Thread()
         self._data.threads[thread] = stored
         if ttl_seconds is not None:

@@ -15,7 +15,7 @@ class _Data:
 
 
 class InMemoryDataKeys(DataKeyStorage):
-    """``DataKeyStorage`` in a dict.
+    """Stores the wrapped data keys of one tenant in a dict.
 
     >>> keys = InMemoryDataKeys(InMemory(), tenant="acme")
     """
@@ -25,7 +25,7 @@ class InMemoryDataKeys(DataKeyStorage):
         self._keys = engine.table(tenant, _Data).keys
 
     async def add(self, key: DataKey) -> DataKey:
-        """Store a key unless its subject has one."""
+        """Store a key unless its subject has one. Returns the key that the subject has now."""
         found = await self.of_subject(key.subject)
         return found or self._keys.setdefault(key.number, key)
 
@@ -38,11 +38,11 @@ class InMemoryDataKeys(DataKeyStorage):
         return [self._keys[one] for one in numbers if one in self._keys]
 
     async def page(self, after: int, limit: int) -> Sequence[DataKey]:
-        """Return keys by number."""
+        """Return a page of keys, ascending by number."""
         return [self._keys[one] for one in sorted(self._keys) if one > after][:limit]
 
     async def rewrap(self, key: DataKey, was: str) -> bool:
-        """Replace KEK and wrapped bytes."""
+        """Replace the KEK and the wrapped bytes of a key, if the KEK ``was`` wraps it."""
         found = self._keys.get(key.number)
         if found is None or found.kek != was:
             return False
@@ -50,13 +50,13 @@ class InMemoryDataKeys(DataKeyStorage):
         return True
 
     async def tenants(self, kek: str, after: str, limit: int) -> Sequence[str]:
-        """Return tenants that have keys of another KEK."""
+        """Return tenants that have keys which another KEK than ``kek`` wraps."""
         found = self._engine.by_tenant(_Data).items()
         names = (name for name, data in found if any(one.kek != kek for one in data.keys.values()))
         return [name for name in sorted(names) if name > after][:limit]
 
     def shred(self, erases: Callable[[str], bool]) -> Sequence[int]:
-        """Delete the keys of some subjects, for an erasure. Returns their numbers."""
+        """Delete the keys of the chosen subjects, for an erasure. Returns their numbers."""
         gone = [one.number for one in self._keys.values() if erases(one.subject)]
         for number in gone:
             del self._keys[number]

@@ -1,4 +1,4 @@
-"""The in-process engine: it implements every contract and keeps nothing after the process ends."""
+"""The in-memory engine: it implements every contract, and its data ends with the process."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ T = TypeVar("T")
 
 
 class InMemory:
-    """The data of all tenants, and the clock that decides about expiry.
+    """The data of all tenants, and the clock that determines expiry.
 
-    Stores are thin views on it: two views of one tenant see the same data. Every change happens
-    between two awaits, so that concurrent tasks of one event loop never see half of it.
+    Stores are thin views on this data: two stores of one tenant see the same. No change contains an
+    await, so that concurrent tasks of one event loop never see half of it.
 
     >>> engine = InMemory()
     >>> engine.table("acme", dict) is engine.table("acme", dict)
@@ -45,7 +45,7 @@ class InMemory:
         return list(self._tables.values())
 
     def tenants(self) -> set[str]:
-        """Return the tenants that have data; a table that was only looked at is empty."""
+        """Return the tenants that have data; empty tables do not count."""
         return {tenant for (tenant, _), data in self._tables.items() if _has_rows(data)}
 
     def by_tenant(self, kind: Callable[[], T]) -> dict[str, T]:

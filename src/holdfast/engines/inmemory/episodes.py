@@ -29,7 +29,7 @@ from holdfast.values.states import ExpectedWrite, Patched
 
 
 class InMemoryEpisodes(EpisodeStorage):
-    """``EpisodeStorage`` of the in-memory engine; an embedder adds recall by meaning.
+    """The sessions and events of one tenant in memory; an embedder adds recall by meaning.
 
     >>> episodes = InMemoryEpisodes(InMemory(), tenant="acme")
     """
@@ -59,19 +59,19 @@ class InMemoryEpisodes(EpisodeStorage):
         return Patched(stored, versions=versions)
 
     async def recent(self, scope: EventScope, limit: int | None, after_seq: int = 0) -> list[Event]:
-        """Return the newest events, ascending."""
+        """Return the newest events of a scope, ascending."""
         rows = [row for row in self._rows(scope) if row.seq > after_seq]
         first = 0 if limit is None else max(len(rows) - limit, 0)
         return [row.event() for row in rows[first:]]
 
     async def get(self, session: str, ids: list[str]) -> list[Event]:
-        """Return events by their ids."""
+        """Return events of a session by their ids."""
         record = self._log.sessions.get(session)
         rows = record.rows if record else {}
         return [rows[one].event() for one in ids if one in rows]
 
     async def between(self, scope: EventScope, after: Event | None, limit: int) -> list[Event]:
-        """Return the oldest events after one, ascending."""
+        """Return the oldest events of a scope after the event ``after``, ascending."""
         rows, in_session = self._rows(scope), scope.session is not None
         if after is not None:
             position = _position(after, in_session=in_session)
@@ -79,11 +79,11 @@ class InMemoryEpisodes(EpisodeStorage):
         return [row.event() for row in rows[:limit]]
 
     async def search(self, scope: EventScope, question: RecallQuestion) -> list[Recalled]:
-        """Return the best events by words and meaning."""
+        """Return the events that match the question best, by words and by meaning."""
         return await self._recall.search(scope, question)
 
     async def nearest(self, scope: EventScope, vector: list[float], limit: int) -> NearestEvents:
-        """Return the events whose vectors are closest."""
+        """Return the events whose vectors are closest to this vector."""
         return self._recall.nearest(scope, vector, limit)
 
     async def start_session(self, session: str, agent: str, metadata: str | None) -> Session:
@@ -95,7 +95,7 @@ class InMemoryEpisodes(EpisodeStorage):
         return _to_session(record)
 
     async def end_session(self, session: str) -> Session | None:
-        """End a session."""
+        """End a session and return it; ``None`` if it does not exist."""
         record = self._log.sessions.get(session)
         if record is None:
             return None
@@ -103,7 +103,7 @@ class InMemoryEpisodes(EpisodeStorage):
         return _to_session(record)
 
     async def get_session(self, session: str) -> Session | None:
-        """Return a session."""
+        """Return a session, or ``None``."""
         record = self._log.sessions.get(session)
         return None if record is None else _to_session(record)
 
@@ -129,7 +129,7 @@ class InMemoryEpisodes(EpisodeStorage):
         return page.of(agent for agent, rows in self._log.agents.items() if rows)
 
     async def fork(self, session: str, at: int | None, into: str) -> Session:
-        """Copy a log into a new session."""
+        """Copy the log of a session up to ``at`` into a new session."""
         source, there = self._log.sessions.get(session), self._log.sessions.get(into)
         if source is None:
             raise NotFoundError("session", session)
@@ -143,21 +143,21 @@ class InMemoryEpisodes(EpisodeStorage):
         return _to_session(there or self._log.fork(source, last, into, self._engine.now()))
 
     async def delete_session(self, session: str) -> bool:
-        """Delete a session with its log."""
+        """Delete a session with its log. Returns whether it existed."""
         return self._log.delete(session)
 
     async def delete_events(self, session: str, ids: list[str]) -> int:
-        """Delete events by their ids."""
+        """Delete events by their ids. Returns how many existed."""
         return len(self._log.delete_events(session, ids))
 
     async def clear(
         self, session: str, agent: str | None, run: str | None, types: list[str] | None
     ) -> int:
-        """Delete events."""
+        """Delete the matching events of a session. Returns how many."""
         return len(self._log.clear(session, agent=agent, run=run, types=types))
 
     def _rows(self, scope: EventScope) -> list[Row]:
-        """Return the rows of a scope, by position in one session, by time across sessions."""
+        """Return the stored events of a scope: in one session by position, otherwise by time."""
         if scope.session is None:
             return sorted(
                 self._log.of_scope(scope).values(), key=lambda row: _position(row, in_session=False)

@@ -1,4 +1,4 @@
-"""Finds the records of an erasure in the tables of all stores, and keeps the receipts."""
+"""Finds and counts the records that an erasure deletes from memory, and stores the receipts."""
 
 # ruff: noqa: SLF001 - it reads the tables of its neighbours, which have no other reader
 
@@ -47,7 +47,7 @@ class _Data:
 
 
 class InMemoryErasures(ErasureStorage):
-    """``ErasureStorage`` of the in-memory engine.
+    """Finds and counts the records of an erasure in all stores, and stores the receipts.
 
     >>> erasures = InMemoryErasures(InMemory(), tenant="acme")
     """
@@ -58,7 +58,7 @@ class InMemoryErasures(ErasureStorage):
         self._data = engine.table(tenant, _Data)
 
     async def find(self, store: Store, scope: ErasureScope, limit: int) -> Sequence[Key]:
-        """Return keys of records in scope."""
+        """Return keys of a store's records that are in scope."""
         return self._keys(store, scope)[:limit]
 
     async def count(self, scope: ErasureScope) -> Counts:
@@ -67,7 +67,7 @@ class InMemoryErasures(ErasureStorage):
         return {store: count for store, count in found.items() if count}
 
     async def forks(self, session_id: str) -> Sequence[str]:
-        """Return the forks of a session and their forks, the latest first."""
+        """Return the forks of a session, and the forks of those, the latest first."""
         sessions = self._engine.table(self._tenant, SessionLog).sessions
         found, depth = [session_id], 0
         while depth < len(found):
@@ -77,7 +77,7 @@ class InMemoryErasures(ErasureStorage):
         return [one for one in reversed(found[1:]) if split_owned(one)[0] == owner]
 
     async def begin(self, draft: ErasureDraft) -> ErasureRecord:
-        """Store an erasure, or return the open one of its scope."""
+        """Store an erasure. If its scope has an unfinished one, return that instead."""
         for one in self._data.erasures.values():
             if not one.finished and (one.kind, one.scope_id) == (draft.scope.kind, draft.scope.id):
                 return one
@@ -100,7 +100,7 @@ class InMemoryErasures(ErasureStorage):
         return self._data.last
 
     async def forget_rest(self, scope: ErasureScope) -> None:
-        """Delete indexes without events."""
+        """Delete the index entries of agents that have no events left."""
         log = self._engine.table(self._tenant, SessionLog)
         for agent in [one for one, rows in log.agents.items() if not rows]:
             if scope.has_agent(agent):
@@ -110,7 +110,7 @@ class InMemoryErasures(ErasureStorage):
     async def finish(
         self, erasure_id: str, number: int, receipt: str, sha256: str
     ) -> ErasureRecord | None:
-        """Store the receipt and forget the scope."""
+        """Store the receipt of an erasure, and delete its scope from the record."""
         record = self._data.erasures[erasure_id]
         if record.finished:
             return record
@@ -127,7 +127,7 @@ class InMemoryErasures(ErasureStorage):
         return self._data.erasures[erasure_id]
 
     async def list_erasures(self, limit: int, after_id: str | None) -> Sequence[ErasureRecord]:
-        """Return erasures by id."""
+        """Return a page of erasures, ordered by id."""
         ids = sorted(one for one in self._data.erasures if one > (after_id or ""))
         return [self._data.erasures[one] for one in ids[:limit]]
 

@@ -1,4 +1,4 @@
-"""What recall needs of the events of one agent: words, speakers, vectors, and who said what."""
+"""The index of one agent's events for recall: words, speakers, vectors, and who said what."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ from holdfast.values.text import tokenize
 
 @dataclass(slots=True)
 class Row(LogEntry):
-    """One stored event; it never leaves the engine."""
+    """One stored event. It is never returned to callers."""
 
     epoch: int = 0
     seq: int = 0
     asks: bool = False
     speaker: str = ""
     borrows: bool = False
-    """Whether it is indexed by the words of the question that it answers, too."""
+    """Whether the words of the question that it answers are indexed for it, too."""
 
     @property
     def position(self) -> tuple[str, int, int]:
-        """Its session, epoch and seq."""
+        """The session, epoch and seq of the event."""
         return (self.session, self.epoch, self.seq)
 
     def event(self) -> Event:
@@ -60,10 +60,10 @@ class _Said:
 
 @dataclass(slots=True)
 class EventIndex:
-    """The index of one agent's events, a function of the log as it is now.
+    """The index of one agent's events. It depends only on the current log.
 
-    New events wait until ``catch_up``, so that an append does no indexing. When events are removed,
-    the utterances that may have borrowed from them are indexed again at once.
+    New events are indexed by ``catch_up``, so that an append does no indexing. When events are
+    removed, the messages whose index entries may contain their words are indexed again at once.
     """
 
     words: LexicalIndex = field(default_factory=LexicalIndex)
@@ -72,14 +72,14 @@ class EventIndex:
     bare: dict[str, Row] = field(default_factory=dict)
     """The events that have no vector."""
     given: set[str] = field(default_factory=set)
-    """The keys of the events whose writer gave their vector."""
+    """The keys of the events whose vector was passed by the writer."""
 
     _new: dict[str, Row] = field(default_factory=dict)
     _said: dict[str, list[_Said]] = field(default_factory=dict)
     _in_context: set[str] = field(default_factory=set)
 
     def add(self, row: Row, vector: list[float] | None) -> None:
-        """Add an event at the end of its session, with the vector of its writer, if it gave one."""
+        """Add an event at the end of its session, with a vector if the writer passed one."""
         self._new[row.key] = row
         if vector is None:
             self.bare[row.key] = row
@@ -88,7 +88,7 @@ class EventIndex:
             self.given.add(row.key)
 
     def catch_up(self) -> None:
-        """Index the events that were added."""
+        """Index the events that were added since the last call."""
         while self._new:
             row = self._new.pop(next(iter(self._new)))
             payload = decode_json(row.body)
@@ -100,7 +100,7 @@ class EventIndex:
             self._index(row)
 
     def remove(self, rows: Iterable[Row]) -> None:
-        """Remove events, and index again what may have borrowed from them."""
+        """Remove events, and index the messages again whose entries may contain their words."""
         gone: dict[str, list[Row]] = {}
         for row in rows:
             self._drop_vector(row.key)
@@ -122,9 +122,9 @@ class EventIndex:
         return context(row.type, payload, self._before(row)), event_text(row.type, payload)
 
     def embedded(self, row: Row, turn: tuple[str, str], vector: list[float]) -> None:
-        """Store the vector that an embedder made of a turn, unless the log has changed since.
+        """Store the vector that an embedder computed, unless the event or its context has changed.
 
-        ``turn`` is as the embedder read it: without a context if it reads none.
+        ``turn`` is the context and text that the embedder has read; the context may be empty.
         """
         if self.bare.get(row.key) is not row or (turn[0] and turn != self.turn(row)):
             return
@@ -141,14 +141,14 @@ class EventIndex:
         self.words.add(row.key, tokenize(text))
 
     def _before(self, row: Row) -> list[Utterance]:
-        """Return the utterances before an event in its session, the nearest first."""
+        """Return the messages before an event in its session, the nearest first."""
         said = self._said.get(row.session, [])
         at = _find(said, row)
         nearest = reversed(said[max(0, at - LOOK_BACK) : at])
         return [one.utterance for one in nearest if one.row.seq >= row.seq - REACH]
 
     def _after(self, session: str, removed: list[Row]) -> list[Row]:
-        """Forget utterances that were removed. Return the rows of the next ones after each."""
+        """Forget removed messages. Returns the stored events that follow each of them."""
         keys = {row.key for row in removed}
         every = self._said.pop(session, [])
         said = [one for one in every if one.row.key not in keys]

@@ -1,4 +1,4 @@
-"""Recall of facts: by words, by meaning, by links, and by all of them."""
+"""Recall of facts: by words, by meaning, by links, and by all of them combined."""
 
 from __future__ import annotations
 

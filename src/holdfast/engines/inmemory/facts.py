@@ -21,31 +21,31 @@ _Model: TypeAlias = tuple[str | None, int]
 
 
 def fingerprint(draft: FactDraft | FactChange) -> str | None:
-    """Return the digest of what is saved with a key; ``None`` without a key."""
+    """Return the digest of a save that has an idempotency key; ``None`` without a key."""
     return draft.key and hashlib.sha256(draft.fingerprint.encode()).hexdigest()
 
 
 @dataclass(slots=True)
 class Fact:
-    """One memory; ``number`` is its ordinal among the saves of its scope."""
+    """One fact; ``number`` is its position among all saves of its scope."""
 
     id: str
     number: int
     draft: FactDraft
     fingerprint: str | None
-    """The digest of what the caller saved with a key; a retry must say the same."""
+    """The digest of a save with an idempotency key: a retry must have the same content."""
 
     created_at: datetime
     expires_at: datetime | None
     superseded_by: str | None = None
 
     def fits(self, wanted: FactFilter) -> bool:
-        """Whether a search may return it."""
+        """Return whether the fact passes the filter of a search."""
         draft = self.draft
         return draft.confidence >= wanted.min_confidence and wanted.topic in (None, draft.topic)
 
     def to_memory(self, score: float = 1.0, found_by: tuple[str, ...] = ()) -> Memory:
-        """Return the memory for a caller."""
+        """Return the fact as a ``Memory`` for the caller."""
         return Memory(
             content=self.draft.content,
             score=score,
@@ -79,7 +79,7 @@ class Facts:
     _vectors: dict[_Model, dict[str, list[float]]] = field(default_factory=dict, repr=False)
 
     def replayed(self, draft: FactDraft | FactChange) -> str | None:
-        """Return the id of an earlier save with the same key; raise if its content differs."""
+        """Return the id of an earlier save with the same key. Raises if its content differs."""
         if draft.key is None or draft.key not in self.keys:
             return None
         fact = self.all[self.keys[draft.key]]
@@ -88,7 +88,7 @@ class Facts:
         return fact.id
 
     def check_supersedes(self, id: str | None) -> None:
-        """Raise unless the fact to supersede exists and nothing has superseded it."""
+        """Raise unless this fact exists and no other fact supersedes it."""
         if id is None:
             return
         if id not in self.all:
@@ -98,7 +98,7 @@ class Facts:
             raise superseded_before(id, successor)
 
     def add(self, fact: Fact) -> None:
-        """Store a fact; the caller has checked it."""
+        """Store a fact that the caller has checked."""
         draft = fact.draft
         self.saves += 1
         self.all[fact.id] = fact
@@ -115,7 +115,7 @@ class Facts:
             self.all[draft.supersedes].superseded_by = fact.id
 
     def load(self, fact: Fact) -> None:
-        """Store a fact that may be superseded."""
+        """Store an imported fact, which may be superseded."""
         self.add(fact)
         if fact.superseded_by is not None:
             self._retire(fact)
@@ -136,7 +136,7 @@ class Facts:
             self.remove(heapq.heappop(self._expiring)[1])
 
     def live(self) -> Iterable[Fact]:
-        """The facts that a search may find, from old to new."""
+        """Return the facts that a search may find, oldest first."""
         return (fact for fact in self.all.values() if fact.superseded_by is None)
 
     def words(self, query: str, language: str, allowed: Callable[[str], bool]) -> dict[str, float]:
@@ -149,7 +149,7 @@ class Facts:
         return index.scores(tokenize(query, language=language), allowed)
 
     def links(self, entity: str) -> Iterable[str]:
-        """The ids of the live facts about an entity."""
+        """Return the ids of the live facts about an entity."""
         return self._linked.get(entity, ())
 
     def vectors(self, question: FactQuestion) -> dict[str, list[float]]:

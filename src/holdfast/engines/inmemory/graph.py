@@ -1,4 +1,4 @@
-"""The knowledge graph, in process: entities, relationships, and the edges of each entity."""
+"""The knowledge graph in memory: entities, relationships, and the relationships of each entity."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from holdfast.values.graph import Direction, Entity, Relationship, SubGraph
 
 @dataclass(slots=True)
 class _Node:
-    """An entity, with the ids of the relationships that leave it and that reach it."""
+    """An entity, with the ids of its outgoing and incoming relationships."""
 
     label: str
     properties: str
@@ -41,7 +41,7 @@ class _Data:
 
 
 class InMemoryGraph(GraphStorage):
-    """``GraphStorage`` of the in-memory engine.
+    """The knowledge graph of one tenant, in memory.
 
     >>> graph = InMemoryGraph(InMemory(), tenant="acme")
     """
@@ -76,7 +76,7 @@ class InMemoryGraph(GraphStorage):
             self._data.nodes[edge.target].reaching.add(key)
 
     async def walk(self, walk: Walk) -> SubGraph:
-        """Return the subgraph within reach of an entity."""
+        """Return the entities and relationships that a traversal reaches from an entity."""
         types = None if walk.types is None else set(walk.types)
         if walk.start not in self._data.nodes:
             return SubGraph((), ())
@@ -92,7 +92,7 @@ class InMemoryGraph(GraphStorage):
         )
 
     async def delete_entity(self, entity_id: str) -> bool:
-        """Delete an entity and its relationships."""
+        """Delete an entity and its relationships. Returns whether it existed."""
         node = self._data.nodes.get(entity_id)
         if node is None:
             return False
@@ -103,7 +103,7 @@ class InMemoryGraph(GraphStorage):
         return True
 
     async def delete_relationship(self, relationship_id: str) -> bool:
-        """Delete a relationship."""
+        """Delete a relationship. Returns whether it existed."""
         return self._cut(relationship_id)
 
     async def find(self, names: Sequence[str]) -> list[Entity]:
@@ -112,7 +112,7 @@ class InMemoryGraph(GraphStorage):
         return [self._entity(key) for key in sorted(found)]
 
     def _walk(self, walk: Walk, types: set[str] | None) -> tuple[dict[str, None], bool]:
-        """Return the ids within reach, nearest first, and whether the limit cut some off."""
+        """Return the reachable ids, nearest first, and whether the limit cut some off."""
         reached: dict[str, None] = {}
         frontier = [walk.start]
         for step in range(walk.depth + 1):

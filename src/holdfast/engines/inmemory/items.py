@@ -28,7 +28,7 @@ class _Row:
     expires_at: datetime | None
 
     def score(self, query: list[float]) -> float | None:
-        """The cosine of the best vector that has the query's dimension."""
+        """Return the best cosine of a vector that has the query's dimension, or ``None``."""
         fitting = [one for one in self.vectors if len(one) == len(query)]
         return float(max(rounded_cosines(query, np.array(fitting)))) if fitting else None
 
@@ -40,7 +40,7 @@ class _Data:
 
 
 class InMemoryItems(ItemStorage):
-    """``ItemStorage`` in dicts.
+    """Stores items in dicts.
 
     >>> items = InMemoryItems(InMemory(), tenant="acme")
     """
@@ -55,13 +55,13 @@ class InMemoryItems(ItemStorage):
     async def get(
         self, owner: str, keys: Sequence[ItemKey], *, refresh: bool
     ) -> Sequence[Item | None]:
-        """Return items in the order of their keys."""
+        """Return items in the order of their keys; ``None`` for a key that does not exist."""
         rows = self._rows(owner)
         found = [(at, self._live(rows, at)) for at in keys]
         return [self._item(at, row, refresh=refresh) if row else None for at, row in found]
 
     async def put(self, owner: str, writes: Sequence[ItemWrite]) -> list[int]:
-        """Store and delete items in one step."""
+        """Store and delete items in one step. Returns their versions."""
         rows = self._rows(owner)
         for write in writes:
             row = self._live(rows, write.at)
@@ -71,7 +71,7 @@ class InMemoryItems(ItemStorage):
         return [self._write(rows, write) for write in writes]
 
     async def search(self, owner: str, search: ItemSearch) -> list[ItemHit]:
-        """Return items by their best vector, then by version."""
+        """Return items, the closest vector first; without a query, the newest first."""
         prefix, query = search.prefix, search.vector
         found = [
             (None if query is None else row.score(query), row.version, at, row)
@@ -117,7 +117,7 @@ class InMemoryItems(ItemStorage):
         return self._data.owners.setdefault(owner, {})
 
     def _live(self, rows: dict[ItemKey, _Row], at: ItemKey) -> _Row | None:
-        """Return an item, and delete it if it has expired."""
+        """Return an item, or ``None``; delete it if it has expired."""
         row = rows.get(at)
         if row and row.expires_at and row.expires_at <= self._engine.now():
             del rows[at]

@@ -16,7 +16,7 @@ class _Data:
 
 
 class InMemoryKeys(KeyStorage):
-    """``KeyStorage`` in a dict, by digest.
+    """Stores API keys in a dict, by digest.
 
     >>> keys = InMemoryKeys(InMemory(), tenant="acme")
     """
@@ -27,7 +27,7 @@ class InMemoryKeys(KeyStorage):
         self._data = engine.table(tenant, _Data)
 
     async def create(self, draft: KeyDraft) -> ApiKey:
-        """Store a key."""
+        """Store a key, and return it."""
         now, ttl = self._engine.now(), draft.ttl_seconds
         key = ApiKey(
             draft.id,
@@ -43,7 +43,7 @@ class InMemoryKeys(KeyStorage):
         return key
 
     async def verify(self, tenant: str, digest: str) -> ApiKey | None:
-        """Return a live key."""
+        """Return the key with this digest if it is neither revoked nor expired, or ``None``."""
         # Do not create a table here: a caller may send any name as the tenant.
         data = self._engine.by_tenant(_Data).get(tenant)
         key = None if data is None else data.by_digest.get(digest)
@@ -55,7 +55,7 @@ class InMemoryKeys(KeyStorage):
         return key
 
     async def live(self, key_id: str) -> ApiKey | None:
-        """Return a live key by its id."""
+        """Return a key by its id if it is neither revoked nor expired, or ``None``."""
         _, key = self._found(key_id)
         return key if key is not None and self._live(key) else None
 
@@ -64,7 +64,7 @@ class InMemoryKeys(KeyStorage):
         return sorted(self._data.by_digest.values(), key=lambda key: (key.created_at, key.id))
 
     async def revoke(self, key_id: str) -> bool:
-        """Revoke a key."""
+        """Revoke a key. Returns ``False`` if there is none, or it was revoked before."""
         digest, key = self._found(key_id)
         if key is None or key.revoked_at is not None:
             return False
@@ -74,7 +74,7 @@ class InMemoryKeys(KeyStorage):
     async def rotate(
         self, key_id: str, new_id: str, digest: str, grace_seconds: float
     ) -> ApiKey | None:
-        """Store a new key like a live one; the old one expires after the grace time."""
+        """Replace a valid key by a new one; the old one expires after the grace time."""
         old_digest, old = self._found(key_id)
         if old is None or not self._live(old):
             return None
@@ -86,7 +86,7 @@ class InMemoryKeys(KeyStorage):
         return made
 
     async def delete(self, key_id: str) -> bool:
-        """Delete a key that is not live."""
+        """Delete a revoked or expired key. Returns whether there was one."""
         digest, key = self._found(key_id)
         if key is None or self._live(key):
             return False

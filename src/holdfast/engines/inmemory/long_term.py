@@ -1,4 +1,4 @@
-"""Long-term memory in the process: facts by scope, recalled by words, meaning and links."""
+"""Long-term memory in memory: facts by scope, recalled by words, meaning and links."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Data:
 
 
 class InMemoryLongTerm(LongTermStorage):
-    """``LongTermStorage`` of the in-memory engine.
+    """The facts of one tenant, in memory.
 
     >>> memory = InMemoryLongTerm(InMemory(), tenant="acme")
     """
@@ -39,7 +39,7 @@ class InMemoryLongTerm(LongTermStorage):
         self._data = engine.table(tenant, _Data)
 
     async def save(self, scope: FactScope, memory_id: str, draft: FactDraft, language: str) -> str:  # noqa: ARG002 - words are indexed when a search needs them
-        """Store a fact."""
+        """Store a fact. Returns its id."""
         facts = self._facts(scope)
         earlier = facts.replayed(draft)
         if earlier is not None:
@@ -58,7 +58,7 @@ class InMemoryLongTerm(LongTermStorage):
         change: FactChange,
         language: str,  # noqa: ARG002 - words are indexed when a search needs them
     ) -> str:
-        """Store a fact in place of another."""
+        """Store a fact that supersedes another. Returns its id."""
         facts = self._facts(scope)
         earlier = facts.replayed(change)
         if earlier is not None:
@@ -71,16 +71,16 @@ class InMemoryLongTerm(LongTermStorage):
         return memory_id
 
     async def replayed(self, scope: FactScope, draft: FactDraft | FactChange) -> str | None:
-        """Return the id of an earlier save with the same key."""
+        """Return the id of the fact that an earlier save with the same idempotency key stored."""
         return self._facts(scope).replayed(draft)
 
     async def get(self, scope: FactScope, memory_id: str) -> Memory | None:
-        """Return a fact."""
+        """Return a fact, or ``None``."""
         fact = self._facts(scope).all.get(memory_id)
         return fact.to_memory() if fact else None
 
     async def delete(self, scope: FactScope, memory_id: str) -> bool:
-        """Delete a fact."""
+        """Delete a fact. Returns whether it existed."""
         return self._facts(scope).remove(memory_id)
 
     async def clear(self, scope: FactScope) -> None:
@@ -93,7 +93,7 @@ class InMemoryLongTerm(LongTermStorage):
         return sorted(scope[0] for scope in scopes if self._facts(scope).all)[:limit]
 
     async def recent(self, scope: FactScope, wanted: FactFilter) -> list[Memory]:
-        """Return the newest facts."""
+        """Return the newest facts of a scope."""
         found = [fact for fact in self._facts(scope).live() if fact.fits(wanted)][::-1]
         return [fact.to_memory(found_by=("recent",)) for fact in found[: wanted.limit]]
 
@@ -137,7 +137,7 @@ class InMemoryLongTerm(LongTermStorage):
         return [fact.to_memory() for fact in found[: page.wanted.limit]]
 
     def _facts(self, scope: FactScope) -> Facts:
-        """Return the unexpired facts of a scope, or new, unstored ``Facts`` if there are none."""
+        """Return the unexpired facts of a scope; a new, empty ``Facts`` if there are none."""
         facts = self._data.scopes.get(scope)
         if facts is None:
             return Facts()

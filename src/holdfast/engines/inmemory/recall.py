@@ -43,12 +43,12 @@ _log = logging.getLogger("holdfast.recall")
 
 @dataclass(frozen=True, slots=True)
 class _Agent:
-    """An agent that is searched: its index, and which of its events are in the scope."""
+    """An agent that is searched: its index, and its events that are in the scope."""
 
     index: EventIndex
     rows: Mapping[str, Row]
     only: Mapping[str, Row] | None
-    """The same rows, or ``None`` if all of the agent's events are in the scope."""
+    """The same events as ``rows``; ``None`` if all of the agent's events are in the scope."""
 
 
 class Recall:
@@ -132,7 +132,7 @@ class Recall:
         return found
 
     def _named(self, agents: Iterable[_Agent], text: str) -> list[str]:
-        """Return the keys of the speakers whom a question names."""
+        """Return the keys of the speakers that a question names."""
         speakers = [one.index.speakers for one in agents if one.index.speakers]
         if not speakers:
             return []
@@ -144,7 +144,10 @@ class Recall:
         return Found(row.event(), held, row.borrows)
 
     async def _embed(self, scope: EventScope, text: str) -> tuple[list[float] | None, str]:
-        """Embed the question, and the events that have no vector; or return why not."""
+        """Embed the question and the events that have no vector.
+
+        Returns the question's vector, or ``None`` and the reason.
+        """
         embedder, names = self._embedder, self._names(scope)
         if embedder is None:
             return None, ""
@@ -198,7 +201,7 @@ def _candidate(
 
 
 def _first(scores: Mapping[str, float], rows: Mapping[str, Row], most: int) -> list[str]:
-    """Return the keys of the best ``most``; equal scores are ordered by position in the log."""
+    """Return the keys with the ``most`` best scores; ties are ordered by position in the log."""
     keys = list(scores) if most else []
     if most < len(keys):
         values = np.fromiter(scores.values(), dtype=np.float64, count=len(scores))

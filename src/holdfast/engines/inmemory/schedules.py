@@ -26,7 +26,7 @@ from holdfast.values.errors import NotFoundError
 
 @dataclass(slots=True)
 class ScheduleRow:
-    """A schedule, and when it is due; ``None`` if it never is again."""
+    """A schedule, and when its next run is due; ``None`` if it has no further run."""
 
     stored: StoredSchedule
     next_at: datetime | None
@@ -40,7 +40,7 @@ class ScheduleData:
 
 
 class InMemorySchedules(ScheduleStorage):
-    """``ScheduleStorage`` in a dict.
+    """Stores the schedules of one tenant in a dict.
 
     >>> schedules = InMemorySchedules(InMemory(), tenant="acme")
     """
@@ -51,7 +51,7 @@ class InMemorySchedules(ScheduleStorage):
         self._rows = engine.table(tenant, ScheduleData).rows
 
     async def put(self, draft: ScheduleDraft, *, replace: bool, most: int) -> StoredSchedule:
-        """Store a schedule."""
+        """Store a schedule and return it; ``replace`` permits to replace an existing one."""
         key, now = ScheduleKey(draft.owner, draft.id), self._engine.now()
         row = self._rows.get(key)
         if row is None:
@@ -67,14 +67,14 @@ class InMemorySchedules(ScheduleStorage):
         return self._kept(key, stored)
 
     async def get(self, key: ScheduleKey) -> StoredSchedule | None:
-        """Return a schedule."""
+        """Return a schedule, or ``None``."""
         row = self._rows.get(key)
         return None if row is None else row.stored
 
     async def list_schedules(
         self, owner: str | None, after: ScheduleKey | None, limit: int
     ) -> Sequence[StoredSchedule]:
-        """Return schedules by owner and id."""
+        """Return a page of schedules, ordered by owner and id."""
         found = sorted(
             key
             for key in self._rows
@@ -83,7 +83,7 @@ class InMemorySchedules(ScheduleStorage):
         return [self._rows[key].stored for key in found[:limit]]
 
     async def set_paused(self, key: ScheduleKey, *, paused: bool) -> StoredSchedule:
-        """Pause or resume."""
+        """Pause or resume a schedule, and return it."""
         if key not in self._rows:
             raise NotFoundError("schedule", key.schedule_id)
         stored, now = self._rows[key].stored, self._engine.now()
@@ -100,11 +100,11 @@ class InMemorySchedules(ScheduleStorage):
         )
 
     async def delete(self, key: ScheduleKey) -> bool:
-        """Delete a schedule."""
+        """Delete a schedule. Returns whether it existed."""
         return self._rows.pop(key, None) is not None
 
     async def due(self, limit: int) -> DueSchedules:
-        """Return schedules that are due."""
+        """Return schedules whose next run is due."""
         now = self._engine.now()
         found = sorted(
             (row.next_at, key)
@@ -114,14 +114,14 @@ class InMemorySchedules(ScheduleStorage):
         return DueSchedules(now, [self._rows[key].stored for _, key in found[:limit]])
 
     async def defer(self, schedule: StoredSchedule, seconds: float) -> None:
-        """Let a schedule be due again later."""
+        """Postpone the next run of a schedule by ``seconds``, for example after an error."""
         row = self._rows.get(ScheduleKey(schedule.draft.owner, schedule.draft.id))
         known = row and (row.stored.draft.uid, row.stored.version)
         if row is not None and known == (schedule.draft.uid, schedule.version):
             row.next_at = self._engine.now() + timedelta(seconds=seconds)
 
     async def run(self, run: ScheduleRun) -> list[TaskSnapshot]:
-        """Submit the tasks and advance the schedule; nothing here waits."""
+        """Submit the tasks of a run and advance the schedule, without an await in between."""
         row = self._rows.get(run.key)
         if row is None or (row.stored.draft.uid, row.stored.version) != (run.uid, run.version):
             return []

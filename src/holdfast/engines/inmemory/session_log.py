@@ -14,7 +14,7 @@ from holdfast.values.errors import InvalidInputError, NotFoundError
 
 @dataclass(slots=True)
 class SessionRecord:
-    """A session: its log in order, and its counter of positions, which ``clear`` keeps."""
+    """A session: its log in order, and its counter of positions, which ``clear`` does not reset."""
 
     id: str
     agent: str
@@ -31,10 +31,10 @@ class SessionRecord:
 
 @dataclass(slots=True)
 class SessionLog:
-    """The rows of one tenant's sessions, by session and by agent.
+    """The stored events of one tenant, by session and by agent.
 
-    ``index`` indexes an agent's new rows before it returns the index. So an append does no
-    indexing, and a search finds the new rows at once.
+    ``index`` indexes an agent's new events before it returns the index. So an append does no
+    indexing, and a search finds new events at once.
     """
 
     sessions: dict[str, SessionRecord] = field(default_factory=dict)
@@ -67,16 +67,16 @@ class SessionLog:
         return self.sessions[session_id]
 
     def transcript(self, session_id: str, agent: str) -> dict[str, Row]:
-        """The messages of one agent in one session, by id, in order."""
+        """Return the messages of one agent in one session, by id, in order."""
         session = self.sessions.get(session_id)
         return session.transcripts.get(agent, {}) if session else {}
 
     def of_agent(self, agent: str) -> dict[str, Row]:
-        """All rows of an agent by key, in the order of arrival."""
+        """Return all events of an agent by key, in the order of arrival."""
         return self.agents.get(agent, {})
 
     def of_scope(self, scope: EventScope) -> dict[str, Row]:
-        """The rows of a scope by key, grouped by agent, in the order of arrival."""
+        """Return the events of a scope by key, grouped by agent, in the order of arrival."""
         return {
             key: row
             for agent in (list(self.agents) if scope.owner else self.agents_of(scope))
@@ -85,13 +85,13 @@ class SessionLog:
         }
 
     def agents_of(self, scope: EventScope) -> list[str]:
-        """The agents of a scope that have events, in any session."""
+        """Return the agents of a scope that have events, in any session."""
         if scope.agent is not None:
             return [scope.agent] if scope.agent in self.agents else []
         return [agent for agent, rows in self.agents.items() if rows and scope.has_agent(agent)]
 
     def index(self, agent: str) -> EventIndex:
-        """Return the index of an agent's rows, up to the last append."""
+        """Return the index of an agent's events, including the latest."""
         index = self._indexes.setdefault(agent, EventIndex())
         index.catch_up()
         return index
@@ -104,7 +104,7 @@ class SessionLog:
         run: str | None = None,
         types: Collection[str] | None = None,
     ) -> list[Row]:
-        """Delete and return the matching rows; the session's counter stays."""
+        """Delete and return the matching events. The session's counter is not reset."""
         session = self.sessions.get(session_id)
         if session is None:
             return []
@@ -119,7 +119,7 @@ class SessionLog:
         return gone
 
     def delete_events(self, session_id: str, ids: Collection[str]) -> list[Row]:
-        """Delete and return the rows with these ids; the session's counter stays."""
+        """Delete and return the events with these ids. The session's counter is not reset."""
         session = self.sessions.get(session_id)
         if session is None:
             return []
@@ -128,7 +128,7 @@ class SessionLog:
         return gone
 
     def remove(self, session: SessionRecord, rows: Iterable[Row]) -> None:
-        """Delete rows of a session from the log and from every index."""
+        """Delete events of a session from the log and from every index."""
         gone: dict[str, list[Row]] = {}
         for row in rows:
             del session.rows[row.id]
@@ -140,7 +140,7 @@ class SessionLog:
             self._indexes[agent].remove(removed)
 
     def delete(self, session_id: str) -> bool:
-        """Delete a session with its rows; only its counter stays."""
+        """Delete a session with its events, but not its counter. Returns whether it existed."""
         self.clear(session_id)
         session = self.sessions.pop(session_id, None)
         if session is not None:
@@ -148,7 +148,7 @@ class SessionLog:
         return session is not None
 
     def fork(self, source: SessionRecord, at: int, into: str, now: datetime) -> SessionRecord:
-        """Copy the rows of a session up to a number into a new one."""
+        """Copy the events of a session up to the number ``at`` into a new session."""
         fork = SessionRecord(
             *(into, source.agent, now, None, source.metadata, source.epoch, at),
             parent=source.id,
@@ -162,16 +162,16 @@ class SessionLog:
         return fork
 
     def deleted(self) -> dict[str, int]:
-        """The counters of deleted sessions, by session."""
+        """Return the counters of deleted sessions, by session."""
         return self._deleted
 
     def given_vector(self, row: Row) -> list[float] | None:
-        """The vector that the writer of an event gave, if it gave one."""
+        """Return the vector that the writer of an event passed, or ``None``."""
         index = self._indexes[row.agent]
         return index.vectors.get(row.key) if row.key in index.given else None
 
     def load(self, row: Row, vector: list[float] | None) -> None:
-        """Store a row at its own position, after the rows before it, unless it is there."""
+        """Store an imported event at its position, unless it is stored already."""
         session = self.sessions.get(row.session)
         if session is None:
             raise NotFoundError("session", row.session)
@@ -215,7 +215,7 @@ class SessionLog:
 
 
 def _row(entry: LogEntry) -> Row:
-    """Return a row for an entry, without a position."""
+    """Return a stored event for an entry, without a position."""
     return Row(
         *(entry.agent, entry.session, entry.type, entry.body, entry.id, entry.run),
         entry.occurred_at,

@@ -25,7 +25,7 @@ class _State:
     ttl_seconds: float | None
     expires_at: datetime | None
     earlier: dict[int, _Version] = field(default_factory=dict)
-    """The versions that are kept, the newest included, in ascending order."""
+    """The versions that are kept, including the newest, in ascending order."""
 
 
 @dataclass
@@ -35,7 +35,7 @@ class _Data:
 
 
 class InMemoryStates(StateStorage):
-    """``StateStorage`` in a dict.
+    """Stores working states in a dict.
 
     >>> states = InMemoryStates(InMemory(), tenant="acme")
     """
@@ -47,7 +47,7 @@ class InMemoryStates(StateStorage):
         self._data = engine.table(tenant, _Data)
 
     async def read(self, session: str, keys: Collection[str] | None) -> StateSnapshot:
-        """Return a state, or some keys of it."""
+        """Return a state; with ``keys``, only these keys of it."""
         present = self._present(session)
         if present is None:
             return StateSnapshot({})
@@ -59,17 +59,17 @@ class InMemoryStates(StateStorage):
         return StateSnapshot(state, present.version, present.expires_at)
 
     async def write(self, write: StateWrite, expected: int | None) -> int:
-        """Replace or patch a state."""
+        """Replace or patch a state. Returns its new version."""
         self.check(write, expected)
         return self.put(write)
 
     def check(self, write: StateWrite, expected: int | None) -> None:
-        """Raise ``VersionConflictError`` if a state does not have the expected version."""
+        """Raise ``VersionConflictError`` if the state does not have the expected version."""
         present = self._present(write.session)
         expect_version(write.session, expected, present.version if present else 0)
 
     def put(self, write: StateWrite) -> int:
-        """Replace or patch a state, whatever its version is, and return the new one."""
+        """Replace or patch a state, whatever its version is. Returns the new version."""
         present = self._present(write.session)
         values = write.merged(present.values if present else {})
         window = write.ttl_seconds
@@ -91,14 +91,14 @@ class InMemoryStates(StateStorage):
         self._data.states.pop(session, None)
 
     async def versions(self, session: str, before: int, limit: int) -> list[StateVersion]:
-        """Return the versions that are kept."""
+        """Return the kept versions of a state below ``before``, the newest first."""
         present = self._present(session)
         found = reversed(present.earlier.items() if present else ())
         kept = [StateVersion(at, one.written_at) for at, one in found if at < before]
         return kept[:limit]
 
     async def read_version(self, session: str, version: int) -> StateSnapshot | None:
-        """Return a version that is kept."""
+        """Return this version of a state; ``None`` if it is not kept."""
         present = self._present(session)
         if present is None:
             return None

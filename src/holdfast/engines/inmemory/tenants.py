@@ -1,4 +1,4 @@
-"""Which tenants have data, in process."""
+"""Lists the tenants that have data, in memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from holdfast.spi.tenants import TenantList
 
 
 class InMemoryTenants(TenantList):
-    """``TenantList`` in the process.
+    """Lists the tenants of this process that have data.
 
     >>> storage = InMemoryTenants(InMemory())
     """
@@ -16,5 +16,5 @@ class InMemoryTenants(TenantList):
         self._engine = engine
 
     async def tenants(self, after: str, limit: int) -> list[str]:
-        """Return the tenants that have data."""
+        """Return a page of the tenants that have data."""
         return [one for one in sorted(self._engine.tenants()) if one > after][:limit]

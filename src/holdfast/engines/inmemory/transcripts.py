@@ -1,4 +1,4 @@
-"""Transcripts in the process: the session log, read as messages."""
+"""Transcripts in memory: the session log, read as messages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MESSAGES = ("message",)
 
 
 class InMemoryTranscripts(Transcripts):
-    """``Transcripts`` on the session log of the in-memory engine.
+    """The transcripts of one tenant: the messages in the session logs in memory.
 
     >>> transcripts = InMemoryTranscripts(InMemory(), tenant="acme")
     """
@@ -50,7 +50,7 @@ class InMemoryTranscripts(Transcripts):
         return newest.to_row(newest.seq)
 
     async def replace_tail(self, key: TranscriptKey, tail: Tail) -> int:
-        """Replace the newest messages, all or none."""
+        """Replace the newest messages, all or none. Returns the newest number."""
         rows = list(self._log.transcript(key.session, key.agent).values())
         gone = [row for row in rows if row.seq > tail.after_seq]
         last = rows[-1].seq if rows else 0
@@ -67,9 +67,9 @@ class InMemoryTranscripts(Transcripts):
         return next((row.seq for row in reversed([*rows[: len(rows) - len(gone)], *new])), 0)
 
     async def clear(self, key: TranscriptKey, run: str | None) -> None:
-        """Delete messages."""
+        """Delete the messages of a transcript, or only those of a run."""
         self._log.clear(key.session, agent=key.agent, run=run, types=_MESSAGES)
 
     async def count(self, key: TranscriptKey) -> int:
-        """Return the number of messages."""
+        """Return the number of messages in a transcript."""
         return len(self._log.transcript(key.session, key.agent))

@@ -1,4 +1,4 @@
-"""Vectors in the process: exact search over a float32 matrix for each collection."""
+"""Vectors in memory: exact search over a float32 matrix for each collection."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Floats = npt.NDArray[np.float32]
 
 @dataclass(slots=True)
 class _Row:
-    """A document: content and metadata as JSON text, so that callers share no objects with it."""
+    """A document. Content and metadata are JSON text, so that callers share no objects with it."""
 
     content: str
     metadata: str
@@ -43,7 +43,7 @@ class _View:
         self._metadata: list[Any] | None = None
 
     def rank(self, query: list[float], limit: int, wanted: Filter) -> list[tuple[str, float]]:
-        """The best ``limit`` ids that pass the filter, with their cosines."""
+        """Return the best ``limit`` ids that pass the filter, with their cosines."""
         chosen = self._passing(wanted)
         if limit == 0 or not len(chosen):
             return []
@@ -82,7 +82,7 @@ class _Data:
 
 
 class InMemoryVectors(VectorStorage):
-    """``VectorStorage`` of the in-memory engine.
+    """The vector collections of one tenant, in memory.
 
     >>> vectors = InMemoryVectors(InMemory(), tenant="acme")
     """
@@ -124,7 +124,7 @@ class InMemoryVectors(VectorStorage):
         return Nearest(held.dimension, results)
 
     async def get(self, collection: str, ids: Sequence[str]) -> Sequence[Document]:
-        """Return the documents that exist."""
+        """Return the documents with these ids that exist."""
         rows = self._rows(collection)
         return [
             stored_document(key, rows[key].content, rows[key].metadata, list(rows[key].vector))
@@ -133,7 +133,7 @@ class InMemoryVectors(VectorStorage):
         ]
 
     async def delete(self, collection: str, ids: Sequence[str]) -> int:
-        """Delete documents."""
+        """Delete documents. Returns how many existed."""
         rows = self._rows(collection)
         gone = [key for key in ids if rows.pop(key, None) is not None]
         if gone:
@@ -151,7 +151,7 @@ class InMemoryVectors(VectorStorage):
         )
 
     async def delete_collection(self, collection: str) -> int:
-        """Delete a collection."""
+        """Delete a collection. Returns how many documents it had."""
         gone = self._data.collections.pop(collection, None)
         return len(gone.rows) if gone else 0
 

@@ -1,4 +1,4 @@
-"""Vectors by key in one matrix, which is updated and never built again."""
+"""Vectors by key in one matrix, which is updated in place."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class VectorRows:
         return key in self._at
 
     def add(self, key: str, vector: list[float]) -> None:
-        """Store a vector; one that is stored under the key is replaced."""
+        """Store a vector, or replace the one with this key."""
         at = self._at.setdefault(key, len(self._keys))
         if at == len(self._keys):
             self._keys.append(key)
@@ -43,7 +43,7 @@ class VectorRows:
         return found
 
     def remove(self, key: str) -> None:
-        """Delete a vector, if there is one; the last one takes its row."""
+        """Delete a vector, if it exists; the last row of the matrix is moved to its row."""
         at = self._at.pop(key, None)
         if at is None:
             return
@@ -54,7 +54,7 @@ class VectorRows:
             self._norms[at] = self._norms[len(self._keys)]
 
     def of(self, query: list[float], keys: Iterable[str]) -> dict[str, float]:
-        """Return the cosines with a query, by key, of those keys that have a vector."""
+        """Return the cosines with a query of those keys that have a vector, by key."""
         held = [key for key in keys if key in self._at]
         if not held:
             return {}
@@ -63,10 +63,10 @@ class VectorRows:
     def nearest(
         self, query: list[float], most: int, only: Collection[str] | None = None
     ) -> dict[str, float]:
-        """Return the cosines of the nearest ``most`` vectors by key, and of those close to them.
+        """Return the cosines of the ``most`` nearest vectors by key, and of near ties.
 
-        ``only`` limits the result to some keys. The caller cuts it off, since it decides between
-        equal cosines.
+        ``only`` limits the result to some keys. The caller sorts and truncates the result, since it
+        has the rule for equal cosines.
         """
         if only is None:
             chosen = np.arange(len(self._keys))

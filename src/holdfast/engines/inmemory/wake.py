@@ -1,4 +1,4 @@
-"""Whether a session is known, in process."""
+"""Returns whether a session is known, in memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from holdfast.values.wakes import Wake, WakeStatus
 
 
 class InMemoryWake(SessionWake):
-    """``SessionWake`` of the in-memory engine: nothing is ever restored or lost while it runs.
+    """The status of sessions in memory: nothing is lost or restored while the process runs.
 
     >>> wakes = InMemoryWake(InMemory(), tenant="acme")
     """

@@ -1,1 +1,1 @@
-"""Providers of keys that encrypt keys."""
+"""Providers of key-encryption keys (KEKs), which encrypt data keys."""

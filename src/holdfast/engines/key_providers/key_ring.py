@@ -1,4 +1,4 @@
-"""Key-encrypting keys in the memory of the process, from the environment or from a file."""
+"""Key-encryption keys in the memory of the process, from the environment or from a file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FORM = "ID:KEY with a key of 32 bytes in hexadecimal digits or base64: openssl 
 
 
 class KeyRing(KeyProvider):
-    """KEKs by their ids; the first one wraps new data keys, the others only unwrap.
+    """Key-encryption keys by id; the first one wraps new data keys, the others only unwrap.
 
     >>> ring = KeyRing({"2026-11": bytes(32)}, name="env:")
     >>> ring.current
@@ -48,7 +48,7 @@ class KeyRing(KeyProvider):
 
     @property
     def current(self) -> str:
-        """The id of the first key."""
+        """The id of the first key, which wraps new data keys."""
         return self._current
 
     async def wrap(self, kek: str, key: bytes, context: bytes) -> bytes:
@@ -78,7 +78,7 @@ class KeyRing(KeyProvider):
 
 
 def ring_of_text(text: str, *, name: str) -> KeyRing:
-    """Return the keys of a text: ``ID:KEY``, separated by commas, spaces or lines.
+    """Return the keys in a text: ``ID:KEY``, separated by commas, spaces or line breaks.
 
     >>> ring_of_text("k2:" + "22" * 32 + ", k1:" + "11" * 32, name="env:").current
     'k2'
@@ -87,9 +87,9 @@ def ring_of_text(text: str, *, name: str) -> KeyRing:
 
 
 def ring_of_file(path: str) -> KeyRing:
-    """Return the keys of a file, one ``ID:KEY`` a line; ``#`` begins a comment.
+    """Return the keys in a file, one ``ID:KEY`` per line; ``#`` begins a comment.
 
-    Only the owner of the file may have rights to it. ::
+    Raises if other users than its owner have any access to the file. ::
 
         ring = ring_of_file("/etc/holdfast/keys")
     """

@@ -23,14 +23,14 @@ _CLIENT = frozenset(
         *("read_timeout", "timeout", "user_agent"),
     }
 )
-"""Parameters of the HTTP client; all others are the store's."""
+"""Parameters of the HTTP client; all other parameters are those of the store."""
 
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A parsed URL; its repr has no parameters, since some of them are secrets.
+    """A parsed URL. Its repr has no parameters, since some of them are secrets.
 
     >>> Address.parse("s3://bucket/prefix?region=eu-west-1&secret_access_key=x")
     Address('s3://bucket/prefix')
@@ -90,7 +90,7 @@ class Address:
         return cls("file", location, {}, {}, fsync=fsync, folder=Path(path))
 
     def connect(self, *, timeout_seconds: float, retry_seconds: float) -> Any:
-        """Return the driver's store; nothing is sent yet."""
+        """Return the driver's store, which has not connected yet."""
         if self.folder is not None:
             return drivers.LocalStore(self.folder, automatic_cleanup=True, mkdir=True)
         # Any: the driver types each store's parameters apart, but these come from a URL.

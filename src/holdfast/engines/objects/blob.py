@@ -24,17 +24,17 @@ ORPHAN_GRACE_SECONDS = 86_400
 
 _SWEEP_BLOBS = 1000
 _WHOLE_AHEAD, _STREAM_AHEAD = 3, 1
-"""How many parts are prefetched: of a blob that is read whole into memory, and of a stream."""
+"""How many parts are prefetched: of a blob that is read into memory, and of a stream."""
 
 _Fetch: TypeAlias = tuple[int, asyncio.Task[Any]]
-"""How many bytes of a part are wanted, and the request for them."""
+"""How many bytes of a part are needed, and the request for them."""
 
 
 class ObjectBlobs(BlobStorage):
-    """``BlobStorage`` in objects; ``index`` stores the refs, in a database or next to the bytes.
+    """Stores blobs in objects; ``index`` stores the refs, in a database or next to the bytes.
 
-    The bytes are uploaded first, then the ref is put: a crash at any line leaves no ref, or a good
-    one. Bytes without a ref are removed by ``sweep_orphans``.
+    The bytes are uploaded first, then the ref is stored: a crash at any line leaves either no ref
+    or a valid one. ``sweep_orphans`` deletes bytes without a ref.
 
     ::
 
@@ -52,7 +52,7 @@ class ObjectBlobs(BlobStorage):
         self._subject = ""
 
     def for_subject(self, subject: str) -> Self:
-        """Return the same blobs; new ones get this subject."""
+        """Return a view of the same blobs; blobs that it stores get this subject."""
         other = copy(self)
         vars(other).update(_subject=subject)
         return other
@@ -78,7 +78,7 @@ class ObjectBlobs(BlobStorage):
     async def open(
         self, ref: str, offset: int, length: int | None, *, whole: bool
     ) -> BlobRange | None:
-        """Return a range of a blob."""
+        """Return a range of a blob, or ``None``."""
         blob = await self._index.get(ref)
         if blob is None:
             return None
@@ -91,15 +91,15 @@ class ObjectBlobs(BlobStorage):
         return blob.info if blob else None
 
     async def pin(self, ref: str) -> bool:
-        """Remove the time to live."""
+        """Remove the time to live of a blob. Returns whether the blob exists."""
         return await self._index.pin(ref)
 
     async def unpin(self, ref: str, ttl_seconds: float) -> bool:
-        """Set the time to live."""
+        """Set the time to live of a blob, from now. Returns whether the blob exists."""
         return await self._index.unpin(ref, ttl_seconds)
 
     async def delete(self, ref: str) -> bool:
-        """Delete a blob."""
+        """Delete a blob. Returns whether it existed."""
         blob = await self._index.take(ref)
         if blob is None:
             return False
@@ -107,14 +107,14 @@ class ObjectBlobs(BlobStorage):
         return True
 
     async def sweep(self) -> int:
-        """Delete expired blobs."""
+        """Delete expired blobs. Returns how many."""
         removed = 0
         while taken := await self._index.take_expired(_SWEEP_BLOBS, RETRY_SECONDS):
             removed += await self._remove(taken)
         return removed
 
     async def sweep_orphans(self, *, grace_seconds: float = ORPHAN_GRACE_SECONDS) -> int:
-        """Delete objects that no ref uses and that are older than the grace. Return how many.
+        """Delete objects that no ref uses and that are older than the grace. Returns how many.
 
         A crash between an upload and its ref leaves them behind. The index decides about each, so
         that an upload that takes longer than the grace raises an error when it puts its ref, and
@@ -152,7 +152,7 @@ class ObjectBlobs(BlobStorage):
             raise
 
     async def _name_tenant(self) -> None:
-        """Store the tenant's name if its folder is named by a digest: a sweep of all reads it."""
+        """Store the tenant's name if its folder is named by a digest: maintenance reads it."""
         if not self._named and self._paths.name:
             await self._engine.put(self._paths.name, self._tenant.encode("utf-8", "surrogatepass"))
             self._named = True
@@ -160,7 +160,7 @@ class ObjectBlobs(BlobStorage):
     async def _refer(
         self, ref: str, upload: Upload, content_type: str, ttl_seconds: float | None
     ) -> None:
-        """Put the ref. If it is unknown whether that succeeded, leave the bytes to the sweep."""
+        """Store the ref. If it is unknown whether that succeeded, leave the bytes to the sweep."""
         stored = (upload.key, upload.size_bytes, content_type, upload.sha256)
         facts = BlobFacts(*stored, self._subject)
         try:
@@ -170,12 +170,12 @@ class ObjectBlobs(BlobStorage):
             raise
 
     async def _discard(self, upload: Upload) -> None:
-        """Delete the uploaded bytes. If that fails, leave them to the sweep: raise no new error."""
+        """Delete the uploaded bytes. If that fails, leave them to the sweep and raise nothing."""
         with suppress(HoldfastError):
             await self._engine.to_the_end(upload.discard())
 
     async def _remove(self, taken: list[IndexedBlob]) -> int:
-        """Delete the bytes, then the refs: a blob whose ref remains is taken again later."""
+        """Delete the bytes, then the refs: if a ref is left, a later sweep deletes its blob."""
         await self._engine.delete(
             [
                 path
@@ -217,5 +217,5 @@ def _wanted(part: int, start: int, end: int) -> Iterator[tuple[int, int, int]]:
 
 
 def _key(found: Found) -> str:
-    """The object key of a part."""
+    """Return the object key of a part."""
     return found.path.rpartition("/")[2].rpartition(".")[0]

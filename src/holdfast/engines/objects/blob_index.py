@@ -27,15 +27,15 @@ from holdfast.values.blobs import BlobInfo, IndexedBlob
 from holdfast.values.errors import ConflictError, NotSupportedError
 
 _DANGLING = timedelta(days=1)
-"""How long a hint that matches no ref is kept: its writer may be about to write the ref."""
+"""How long a hint without a ref is kept: its writer may still be about to write the ref."""
 
 
 _UNCLAIMED = timedelta(days=1)
-"""When a ref to be pinned expires if its writer dies before it has pinned it."""
+"""After this time a ref that is to be pinned expires, if its writer dies before it pins it."""
 
 
 class ObjectBlobIndex(BlobIndexStorage):
-    """``BlobIndexStorage`` that needs nothing but conditional create of the object store.
+    """An index of blobs that needs only the conditional create of the object store.
 
     A call takes several requests in sequence: an index in a database is faster. Put each ref once,
     as ``ObjectBlobs`` does: a ref that is put again while it is being deleted may be deleted too.
@@ -58,7 +58,7 @@ class ObjectBlobIndex(BlobIndexStorage):
         self._records = RefRecords(engine, self._paths)
 
     async def put(self, ref: str, facts: BlobFacts, ttl_seconds: float | None) -> BlobInfo:
-        """Store a ref."""
+        """Store a ref and return its metadata."""
         window = _UNCLAIMED if ttl_seconds is None else timedelta(seconds=ttl_seconds)
         now = self._engine.now()
         ref_digest = digest(ref)
@@ -98,9 +98,9 @@ class ObjectBlobIndex(BlobIndexStorage):
         raise too_many(ref)
 
     async def _pin_first(self, first: First) -> None:
-        """Pin a ref before its claim makes it valid, so that it is never there without its pin.
+        """Pin a ref before its claim makes it valid, so that it is never valid and unpinned.
 
-        The first record has an expiry all the same: earlier versions cannot read one without.
+        The first record still has an expiry, because earlier versions require one.
         """
         at = (first.expires_at, None, first.hint)
         record = RefRecord(first, 0, (), False, *at)  # noqa: FBT003 - not claimed yet
@@ -108,7 +108,7 @@ class ObjectBlobIndex(BlobIndexStorage):
             raise taken_before(first.ref)
 
     async def _claim(self, first: First) -> None:
-        """Make a ref valid; raise if its object key is another ref's or condemned."""
+        """Make a ref valid. Raises if its object key belongs to another ref or is banned."""
         wanted = Claim(first.object_key, first.ref, first.life)
         path = self._paths.claim(first.object_key)
         for _ in range(ATTEMPTS):
@@ -123,7 +123,7 @@ class ObjectBlobIndex(BlobIndexStorage):
         raise too_many(first.object_key)
 
     async def _again(self, first: First) -> BlobInfo | None:
-        """Return the existing ref if it is the same; ``None`` if it was deleted meanwhile."""
+        """Return the existing ref if its content is the same; ``None`` if it was deleted."""
         record = await self._records.read(digest(first.ref))
         if record is None:
             return None
@@ -136,20 +136,20 @@ class ObjectBlobIndex(BlobIndexStorage):
         return record.blob.info
 
     async def get(self, ref: str) -> IndexedBlob | None:
-        """Return a live blob."""
+        """Return a blob that is neither taken nor expired, or ``None``."""
         record = await self._live(ref)
         return record.blob if record else None
 
     async def pin(self, ref: str) -> bool:
-        """Remove the time to live."""
+        """Remove the time to live of a blob. Returns whether it is live."""
         return await self._set_expiry(ref, None)
 
     async def unpin(self, ref: str, ttl_seconds: float) -> bool:
-        """Set the time to live."""
+        """Set the time to live of a blob, from now. Returns whether it is live."""
         return await self._set_expiry(ref, ttl_seconds)
 
     async def take(self, ref: str) -> IndexedBlob | None:
-        """Hide a live blob."""
+        """Hide a live blob before it is deleted, and return it; ``None`` if it is not live."""
         for _ in range(ATTEMPTS):
             record = await self._live(ref)
             if record is None:
@@ -159,7 +159,7 @@ class ObjectBlobIndex(BlobIndexStorage):
         raise too_many(ref)
 
     async def take_expired(self, limit: int, retry_seconds: float) -> list[IndexedBlob]:
-        """Take expired blobs, and those whose removal was not finished."""
+        """Take expired blobs, and those that were taken before but not deleted."""
         now = self._engine.now()
         retry = now - timedelta(seconds=retry_seconds)
         taken: list[IndexedBlob] = []
@@ -177,11 +177,11 @@ class ObjectBlobIndex(BlobIndexStorage):
         return taken + await self._take_all(batch)
 
     async def forget(self, refs: Sequence[str]) -> int:
-        """Delete taken blobs."""
+        """Delete taken blobs from the index. Returns how many."""
         return sum(await self._engine.each(refs, self._forget))
 
     async def condemn(self, object_keys: Sequence[str]) -> Sequence[str]:
-        """Bar the keys that no ref uses: ``put`` refuses them from now on. Return them."""
+        """Ban the object keys that no ref uses: ``put`` refuses them. Returns these keys."""
         unused = await self._engine.each(object_keys, self._condemn)
         return [key for key, barred in zip(object_keys, unused, strict=True) if barred]
 
@@ -215,7 +215,7 @@ class ObjectBlobIndex(BlobIndexStorage):
         expires_at: datetime | None,
         taken_at: datetime | None = None,
     ) -> bool:
-        """Write the new hint, then the change, then delete the old hint: one always exists."""
+        """Write the new hint, then the change, then delete the old hint: one hint always exists."""
         name = hint.name if hint else None
         if name:
             await self._engine.put(self._paths.hint(name), b"")
@@ -229,7 +229,7 @@ class ObjectBlobIndex(BlobIndexStorage):
             await self._engine.delete([self._paths.hint(hint)])
 
     async def _due(self, now: datetime, retry: datetime) -> AsyncGenerator[Hint, None]:
-        """Yield the due hints, the earliest first."""
+        """Yield the hints whose time has come, the earliest first."""
         until = {"due": now, "taken": retry}
         slots = {
             kind: set(await self._engine.folders(f"{self._paths.index}/{kind}")) for kind in until
@@ -271,7 +271,7 @@ class ObjectBlobIndex(BlobIndexStorage):
         return True
 
     async def _condemn(self, object_key: str) -> bool:
-        """Condemn a key. Return whether no ref uses it, now or later."""
+        """Ban an object key. Returns whether no ref uses it, now or later."""
         barred = msgspec.json.encode(Claim(object_key))
         for _ in range(ATTEMPTS):
             claim = await self._records.claim(object_key)

@@ -16,10 +16,10 @@ class Capabilities:
     scheme: str
     tested: bool
     conditional_create: bool
-    """Needed to keep the index of blobs in objects; the bytes do not need it."""
+    """Needed for an index of blobs in objects; the bytes of blobs do not need it."""
 
     def describe(self) -> str:
-        """One line for a person."""
+        """Return one line for people to read."""
         kind = {"s3": "S3", "file": "disk"}.get(self.scheme, self.scheme)
         able = "conditional create" if self.conditional_create else "no conditional create"
         return f"{kind}{'' if self.tested else ' (untested)'}, {able}"

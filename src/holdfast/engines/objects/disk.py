@@ -1,4 +1,4 @@
-"""What the driver lacks for a folder: fsync, and the removal of half-written files."""
+"""What the driver lacks for a folder: fsync, and the removal of incomplete files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _STAGED = re.compile(r"#\d+$")
 
 
 class Disk:
-    """One folder; with ``fsync`` a write survives a power cut, but each write waits for the disk.
+    """One folder. With ``fsync`` a write survives a power cut, but waits for the disk.
 
     ::
 
@@ -43,7 +43,7 @@ class Disk:
             _sync(folder)
 
     async def remove_staged(self, folder: str, *, before: datetime) -> int:
-        """Delete half-written files that were last written ``before``. Return how many."""
+        """Delete incomplete files that were last written ``before`` a time. Returns how many."""
         return await asyncio.to_thread(self._remove_staged, self.root / folder, before)
 
     def _remove_staged(self, folder: Path, before: datetime) -> int:
@@ -61,7 +61,7 @@ class Disk:
 
 
 def _unless_gone(error: OSError) -> None:
-    """Ignore a missing folder: a delete of its last object deletes it too."""
+    """Ignore a missing folder: the deletion of its last object deletes the folder too."""
     if not isinstance(error, FileNotFoundError):
         raise error
 

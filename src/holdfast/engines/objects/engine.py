@@ -45,8 +45,8 @@ class Found:
 class Objects:
     """One bucket or folder; paths are relative to the prefix that it was opened with.
 
-    ``clock`` decides about expiry; the default is the machine's clock. An object store has no clock
-    to ask, so machines that share a store must keep their clocks in sync.
+    ``clock`` gives the time for expiry; the default is the machine's clock. An object store has no
+    clock, so machines that share a store must keep their clocks in sync.
 
     ::
 
@@ -103,7 +103,7 @@ class Objects:
 
     @classmethod
     async def from_store(cls, store: Any, *, clock: Clock | None = None) -> Self:
-        """Borrow a store of the driver's; there is nothing to close.
+        """Borrow a store of the driver; there is nothing to close.
 
         ::
 
@@ -129,7 +129,7 @@ class Objects:
         return engine
 
     async def _ask(self) -> bool:
-        """Create the marker twice: a store on which both succeed ignores the condition."""
+        """Create the marker object twice. If both succeed, the store ignores the condition."""
         wanted = msgspec.json.encode({"format": _FORMAT})
         try:
             first = await self._create(MARKER, wanted)
@@ -144,7 +144,7 @@ class Objects:
         return able
 
     async def aclose(self) -> None:
-        """Wait for running work; the driver has nothing to close."""
+        """Wait for running work. The driver has nothing to close."""
         while self._running:
             await asyncio.wait(self._running)
 
@@ -153,23 +153,23 @@ class Objects:
         return self._clock.now()
 
     async def ping(self) -> None:
-        """Read the marker once; raise if there is no answer or no marker."""
+        """Read the marker object once. Raises if there is no answer or no marker."""
         if await self.get(MARKER) is None:
             raise NotFoundError(
                 "object", MARKER, f"{self.location} was emptied while it was open: open it again"
             )
 
     async def put(self, path: str, data: Any) -> None:
-        """Write an object, whole or not at all. A retry has no further effect."""
+        """Write an object completely or not at all. A retry has no further effect."""
         with mapped(wrote=True):
             await obstore.put_async(self._store, path, data, use_multipart=False)
             if self.disk:
                 await self.disk.settle([path])
 
     async def create(self, path: str, data: bytes) -> bool:
-        """Write an object if none exists. Return whether the stored object is the given one.
+        """Write an object if none exists. Returns whether the stored object equals ``data``.
 
-        If an answer is lost, the driver retries and finds the object that it wrote itself.
+        If the response is lost, the driver retries and then finds the object that it has written.
         """
         return await self._create(path, data) or await self.get(path) == data
 
@@ -194,7 +194,9 @@ class Objects:
                 return None
 
     async def read(self, path: str, start: int, stop: int) -> Any:
-        """Return a range of an object as a buffer: shorter at its end, empty if there is none.
+        """Return a range of an object as a buffer, which is shorter at the end of the object.
+
+        It is empty if there is no object.
 
         It is the driver's own buffer: a copy of each part would cost as much as its digest.
         """
@@ -246,7 +248,7 @@ class Objects:
                 _pass_over(missing)
 
     async def names(self, folder: str) -> list[str]:
-        """Return the names of the objects in a folder that holds few."""
+        """Return the names of the objects in a folder with few objects."""
         return [
             found.path.rpartition("/")[2] async for page in self.pages(folder) for found in page
         ]
@@ -262,7 +264,10 @@ class Objects:
         return sorted(prefix.rstrip("/").rpartition("/")[2] for prefix in found["common_prefixes"])
 
     async def each(self, items: Iterable[T], work: Callable[[T], Awaitable[R]]) -> list[R]:
-        """Run ``work`` on each item, a few at once. Results in order; the first error is raised."""
+        """Run ``work`` on each item, a few at once.
+
+        Returns the results in order, or raises the first error.
+        """
         turns = asyncio.Semaphore(_AT_ONCE)
 
         async def one(item: T) -> R:
@@ -272,7 +277,7 @@ class Objects:
         return await asyncio.gather(*map(one, items))
 
     async def to_the_end(self, work: Coroutine[Any, Any, T]) -> T:
-        """Wait for work that runs to its end even if the caller is cancelled."""
+        """Wait for work that continues to its end even if the caller is cancelled."""
         task = asyncio.ensure_future(work)
         self._running.add(task)
         task.add_done_callback(self._running.discard)

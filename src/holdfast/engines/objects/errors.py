@@ -1,4 +1,4 @@
-"""Map driver errors to ours: by class, and for a generic class by the server's message."""
+"""Maps driver errors to Holdfast's: by class, and for a generic class by the server's message."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FULL = re.compile(r"os error (28|122)\b")
 
 
 def to_holdfast(error: BaseException, *, wrote: bool) -> HoldfastError:
-    """Return our error for a driver's; ``wrote``: the lost request may have written.
+    """Return Holdfast's error for a driver's; ``wrote``: the failed request may have written.
 
     >>> to_holdfast(ConnectionRefusedError("no server"), wrote=True)
     UnavailableError('objects: no server')
@@ -105,12 +105,12 @@ BY_CLASS: dict[type[BaseException], Callable[[str, bool], HoldfastError]] = {
     OSError: _lost,
     ValueError: lambda text, _: ConfigError(f"{ENGINE}: {_tidy(text)}: check the URL"),
 }
-"""Our error for each of the driver's; a test checks that none is missing."""
+"""Holdfast's error for each driver error; a test checks that none is missing."""
 
 
 @contextmanager
 def mapped(*, wrote: bool) -> Iterator[None]:
-    """Raise our error instead of a driver's."""
+    """Raise Holdfast's error in place of a driver's."""
     try:
         yield
     except (exceptions.BaseError, OSError, ValueError) as error:

@@ -12,7 +12,7 @@ from holdfast.values.errors import CodecError
 
 
 class Maintenance:
-    """The jobs for all tenants; ``index_of`` returns one's index. Safe to run at any time.
+    """The jobs for all tenants, safe to run at any time; ``index_of`` returns a tenant's index.
 
     ::
 
@@ -41,7 +41,7 @@ class Maintenance:
         }
 
     async def tenants(self) -> list[str]:
-        """Return all tenants that have objects here.
+        """Return all tenants that have objects in this store.
 
         ::
 
@@ -56,7 +56,7 @@ class Maintenance:
         return total
 
     async def _name(self, folder: str) -> str:
-        """Return a folder's tenant: its decoded name, or, if that is a digest, the stored name."""
+        """Return the tenant of a folder: its decoded name, or the stored name if it is a digest."""
         tenant = decode(folder)
         if tenant is None:
             stored = await self._engine.get(f"{folder}/name")

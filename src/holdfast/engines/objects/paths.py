@@ -25,7 +25,7 @@ from datetime import UTC, datetime, timedelta
 MARKER = "holdfast.json"
 SLOT_SECONDS = 600
 PART_BYTES = 4 << 20
-"""Large enough to be fast over a network, small enough for a stream to hold a few."""
+"""The size of a part: large enough to be fast, small enough that a stream can hold a few."""
 
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-_")
 _LONGEST = 100
@@ -49,7 +49,7 @@ def encode(text: str) -> str:
 
 
 def decode(piece: str) -> str | None:
-    """Return the text of a piece; ``None`` for a hashed one.
+    """Return the text of a path segment; ``None`` if the segment is a hash.
 
     >>> decode("=2e=2e=2f=41cme")
     '../Acme'
@@ -61,18 +61,18 @@ def decode(piece: str) -> str | None:
 
 
 def digest(text: str) -> str:
-    """A name of fixed length for any text."""
+    """Return a name of fixed length for any text."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:40]
 
 
 def new_key() -> str:
-    """A new object key: 160 random bits and the size of the parts, in MiB."""
+    """Return a new object key: 160 random bits and the size of the parts, in MiB."""
     return f"{secrets.token_hex(20)}-{PART_BYTES >> 20}"
 
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """An object name that contains when a ref is due, so that a sweep need not read all refs.
+    """An object name that contains when a ref expires, so that a sweep need not read all refs.
 
     >>> hint = Hint.at("due", datetime(2030, 1, 1, tzinfo=UTC), "9a41")
     >>> Hint.read(hint.name) == hint
@@ -123,30 +123,30 @@ class Paths:
         self.index = f"{self.root}/index"
 
     def part(self, key: str, number: int) -> str:
-        """The path of one part of an object key that ``new_key`` made."""
+        """Return the path of one part of an object key that ``new_key`` made."""
         return f"{self.bytes}/{key[:2]}/{key}.{number}"
 
     def parts(self, key: str, size_bytes: int) -> list[str]:
-        """The paths of a blob's parts; an empty blob has one too, so that a listing shows it."""
+        """Return the paths of a blob's parts; an empty blob has one too, so that it is listed."""
         count = max(1, -(-size_bytes // part_bytes(key)))
         return [self.part(key, number) for number in range(count)]
 
     def ref(self, ref_digest: str) -> str:
-        """The folder of a ref."""
+        """Return the folder of a ref."""
         return f"{self.index}/refs/{ref_digest[:2]}/{ref_digest}"
 
     def claim(self, object_key: str) -> str:
-        """The path of the claim of an object key."""
+        """Return the path of the claim of an object key."""
         name = digest(object_key)
         return f"{self.index}/keys/{name[:2]}/{name}"
 
     def hint(self, name: str) -> str:
-        """The path of a hint."""
+        """Return the path of a hint."""
         return f"{self.index}/{name}"
 
 
 def part_bytes(key: str) -> int:
-    """The size of an object's parts, from its key: ``PART_BYTES`` may have changed since.
+    """Return the size of an object's parts, from its key: ``PART_BYTES`` may have changed since.
 
     >>> part_bytes("3f09-4") == 4 << 20
     True

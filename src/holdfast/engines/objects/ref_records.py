@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 class First(msgspec.Struct, frozen=True):
-    """The first record of a ref: what was put. The names of the fields are stored."""
+    """The first record of a ref, as it was put. The field names are part of the stored format."""
 
     life: str
     ref: str
@@ -49,7 +49,7 @@ class First(msgspec.Struct, frozen=True):
 
     @property
     def facts(self) -> tuple[str, int, str, str, str]:
-        """What must be equal if the same ref is put again."""
+        """The values that must be equal if the same ref is put again."""
         return self.object_key, self.size_bytes, self.content_type, self.sha256, self.subject
 
 
@@ -63,7 +63,7 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """The ref that uses an object key; without a ref, the key is condemned: no ref may use it."""
+    """The ref that uses an object key. Without a ref, the key is banned: no ref may use it."""
 
     object_key: str
     ref: str | None = None
@@ -83,13 +83,13 @@ class RefRecord:
     hint: str | None
 
     def is_live(self, now: datetime) -> bool:
-        """Whether the ref is valid."""
+        """Return whether the ref is valid."""
         expired = self.expires_at is not None and self.expires_at <= now
         return self.committed and self.taken_at is None and not expired
 
     @property
     def blob(self) -> IndexedBlob:
-        """The ref as the contract returns it."""
+        """Return the ref as an ``IndexedBlob``."""
         first = self.first
         info = BlobInfo(
             first.size_bytes,
@@ -216,7 +216,7 @@ class RefRecords:
 
 
 def too_many(key: str) -> UnavailableError:
-    """The error after too many retries."""
+    """Return the error for too many retries."""
     return UnavailableError(ENGINE, f"too many concurrent changes of {key!r}: try again")
 
 

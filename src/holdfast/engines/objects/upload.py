@@ -1,4 +1,4 @@
-"""Upload a blob in parts of a fixed size; each part is an object.
+"""Uploads a blob in parts of a fixed size; each part is an object.
 
 This is not the multipart upload of S3. A killed process leaves an upload that no listing shows and
 that no other process can abort; other stores name the feature differently, or lack it. Parts are
@@ -16,10 +16,10 @@ from holdfast.engines.objects.paths import Paths, new_key, part_bytes
 from holdfast.spi.blobs import SMALL_BYTES, hash_more
 
 _IN_FLIGHT = 3
-"""How many parts are in flight while the next one fills; a stream holds them in memory."""
+"""How many parts of a stream are uploaded at once; they are held in memory."""
 
 _AT_ONCE = 4
-"""The same for a blob that is in memory as a whole."""
+"""How many parts of a blob in memory are uploaded at once."""
 
 
 class Upload:
@@ -50,7 +50,7 @@ class Upload:
         return self._digest.hexdigest()
 
     async def store(self, data: bytes) -> None:
-        """Upload all bytes at once, without a copy; hash them while they are sent."""
+        """Upload all bytes without a copy, and hash them while they are sent."""
         self.size_bytes = len(data)
         if len(data) <= SMALL_BYTES:
             self._digest.update(data)
@@ -95,14 +95,14 @@ class Upload:
         await self._engine.delete(parts)
 
     async def _send(self, part: Any, in_flight: int) -> None:
-        """Send a part in a task: a cancelled caller waits for it before deleting the parts."""
+        """Send a part in a task: a cancelled caller waits for it before it deletes the parts."""
         await self._landed(in_flight - 1)
         path = self._paths.part(self.key, self._count)
         self._count += 1
         self._sent.add(asyncio.create_task(self._engine.put(path, part)))
 
     async def _landed(self, at_most: int) -> None:
-        """Wait until at most ``at_most`` parts are in flight; raise the error of a failed one."""
+        """Wait until at most ``at_most`` parts are in flight. Raises the error of a failed part."""
         while len(self._sent) > at_most:
             done, _ = await asyncio.wait(self._sent, return_when=asyncio.FIRST_COMPLETED)
             for task in done:

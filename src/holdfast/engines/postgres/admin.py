@@ -1,4 +1,4 @@
-"""What an operator does with a database: migrate, check, maintain."""
+"""Tasks of an operator: migrate, check and maintain a database."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SQL = load("admin")
 
 
 class PostgresAdmin:
-    """One connection of the migrating role, which owns the schema.
+    """One connection of the role that owns the schema, for migrations and maintenance.
 
     ::
 
@@ -40,7 +40,7 @@ class PostgresAdmin:
 
     @classmethod
     async def open(cls, url: str) -> Self:
-        """Connect; the schema may be of any version."""
+        """Connect. The schema may have any version, or not exist yet."""
         with connecting():
             return cls(await connector(url)(url, timeout=10))
 
@@ -66,13 +66,13 @@ class PostgresAdmin:
             return await make_login(self._connection, name, password, kinds)
 
     async def distribution(self) -> Distribution:
-        """Return what Citus distributes, and what it does not."""
+        """Return which objects Citus distributes, and which are left to distribute."""
         return await read_distribution(self._connection)
 
     async def distribute(
         self, *, move_rows: bool, progress: Callable[[Step], None]
     ) -> Sequence[Step]:
-        """Distribute the schema with Citus, as far as it is not, and grant roles their rights."""
+        """Distribute what is left of the schema with Citus, and grant roles their rights."""
         with mapped(wrote=True):
             await make_roles(self._connection)
         return await distribute(self._connection, move_rows=move_rows, progress=progress)
@@ -110,7 +110,7 @@ class PostgresAdmin:
         return Maintenance(self._connection).jobs()
 
     def retention_jobs(self, policy: Retention) -> dict[str, Callable[[], Awaitable[int]]]:
-        """Return the jobs that delete what is older than a policy allows, by name."""
+        """Return the jobs that delete data older than the policy allows, by name."""
         return Retain(self._connection, policy).jobs()
 
     def scrub_jobs(self) -> dict[str, Callable[[], Awaitable[int]]]:

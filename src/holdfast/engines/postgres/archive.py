@@ -1,4 +1,4 @@
-"""Dump and load on Postgres: a snapshot is one transaction, a load one statement per batch."""
+"""Export and import on Postgres: an export reads one transaction, an import writes in batches."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _LOAD = load("archive_load")
 _BLOB = load("blob")
 _PLACE = "/* place */ 'postgres'"
 _ROWS = 32
-"""How many rows are fetched at once."""
+"""How many rows of a table are fetched at once."""
 _CHUNKS = 4
 _LANGUAGE = "english"
-"""The words of a loaded fact are indexed in it; for another language a search does that."""
+"""Facts are imported with the word index of this language; a search in another one adds its own."""
 
 
 class _Snapshot(ArchiveSnapshot):
-    """The open transaction of a snapshot."""
+    """The open transaction that an export reads from."""
 
     def __init__(self, connection: Any, archive: PostgresArchive, at: datetime) -> None:
         self._connection = connection
@@ -46,7 +46,7 @@ class _Snapshot(ArchiveSnapshot):
         self.at = at
 
     async def records(self, kind: str) -> AsyncGenerator[of.Record, None]:
-        """Yield the records of a kind."""
+        """Yield all records of one kind, such as ``events``."""
         kind = self._archive.table_of(kind)
         sql = filled(_DUMP[kind], {_PLACE: f"'{self._archive.place}'"})
         with self._connection.watched():
@@ -71,10 +71,10 @@ class _Snapshot(ArchiveSnapshot):
 
 
 class PostgresArchive(ArchiveStorage):
-    """``ArchiveStorage`` of the Postgres engine.
+    """Exports and imports the data of one tenant in Postgres.
 
-    ``hybrid``: states are those that a hybrid has saved. ``place`` is where blobs are: ``objects``
-    if their bytes are in an object store. ::
+    With ``hybrid``, states are read from the table in which the hybrid engine saves them. ``place``
+    is ``objects`` if the bytes of blobs are in an object store. ::
 
         archive = PostgresArchive(engine, tenant="acme")
     """
@@ -97,22 +97,22 @@ class PostgresArchive(ArchiveStorage):
         self._graph = PostgresGraph(engine, tenant=tenant)
 
     def for_objects(self) -> PostgresArchive:
-        """Return the same for blobs whose bytes are in an object store."""
+        """Return an archive of the same tenant whose blobs have their bytes in an object store."""
         return PostgresArchive(
             self._engine, tenant=self._tenant, hybrid=self._hybrid, place="objects"
         )
 
     def table_of(self, kind: str) -> str:
-        """Return the name of the statements of a kind."""
+        """Return the name of the SQL statements for a kind of records."""
         return rows.SAVED.get(kind, kind) if self._hybrid else kind
 
     async def date_blob(self, record: of.BlobRecord) -> None:
-        """Give a blob in an object store the times of its record."""
+        """Set the times of a blob in an object store to those of its record."""
         await self._run(_LOAD["date_blob"], record.ref, record.created_at, record.expires_at)
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[ArchiveSnapshot]:
-        """Open a transaction that sees one moment, and only reads."""
+        """Open a read-only transaction that sees one snapshot of the database."""
         async with (
             self._engine.connection(writes=False, tenant=self._tenant) as connection,
             connection.transaction(isolation="repeatable_read", readonly=True),
@@ -121,7 +121,7 @@ class PostgresArchive(ArchiveStorage):
             yield _Snapshot(connection, self, at)
 
     async def load(self, kind: str, records: Sequence[Any]) -> None:
-        """Store records."""
+        """Store records of one kind."""
         kind = self.table_of(kind)
         match kind:
             case _ if not records:
@@ -145,7 +145,7 @@ class PostgresArchive(ArchiveStorage):
                 await self._load_rest(kind, records)
 
     async def _load_rest(self, kind: str, records: Sequence[Any]) -> None:
-        """Store what a second statement has to."""
+        """Store the parts of records that need a second statement, such as vectors of events."""
         match kind:
             case "events":
                 given = [one for one in records if one.vector is not None]
@@ -174,7 +174,7 @@ class PostgresArchive(ArchiveStorage):
             await self._vectors.write(collection, drafts, replace=True)
 
     async def load_blob(self, record: of.BlobRecord, chunks: AsyncIterator[bytes]) -> None:
-        """Store the bytes and then the ref, in one transaction."""
+        """Store the bytes of a blob and then its ref, in one transaction."""
         async with (
             self._engine.connection(writes=True, tenant=self._tenant) as connection,
             connection.transaction(),
@@ -217,7 +217,7 @@ class PostgresArchive(ArchiveStorage):
         await self._run(_LOAD["segment_loaded"], archive, segment)
 
     async def finish_import(self, archive: str) -> None:
-        """Record that all of it is loaded."""
+        """Record that the whole archive is loaded."""
         await self._run(_LOAD["finish_import"], archive)
 
     async def _run(self, sql: Any, *args: Any) -> None:

@@ -1,4 +1,4 @@
-"""Rows of the tables as records of an archive, and records as columns for a load."""
+"""Converts rows of the tables to records of an archive, and records to columns for an import."""
 
 from __future__ import annotations
 
@@ -73,17 +73,17 @@ _READ: dict[str, dict[str, Callable[[Any], Any]]] = {
     "deliveries": {"last_error": _JSON},
     "keys": {"name": _JSON},
 }
-"""How columns that are not stored as they are become fields."""
+"""Functions that convert a column's value to a record's field, where the two differ."""
 
 
 SAVED = {"states": "saved_states", "earlier_states": "earlier_saved_states"}
-"""The statements of a hybrid, by kind, where it has its own."""
+"""For kinds that a hybrid engine stores in its own tables: the names of those statements."""
 
 _KIND_OF = {statement: kind for kind, statement in SAVED.items()}
 
 
 def to_record(kind: str, row: Mapping[str, Any]) -> of.Record:
-    """Return the record of a row.
+    """Return the archive record of a table row.
 
     ::
 

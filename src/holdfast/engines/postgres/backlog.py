@@ -1,4 +1,4 @@
-"""How much work of all tenants waits, on Postgres."""
+"""Counts the waiting work of all tenants, on Postgres."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SQL = load("backlog")
 
 
 class PostgresBacklog(BacklogStorage):
-    """``BacklogStorage`` of a database.
+    """Counts the waiting work of all tenants in one database.
 
     ::
 
@@ -24,7 +24,7 @@ class PostgresBacklog(BacklogStorage):
         self._engine = engine
 
     async def backlog(self, agents: Sequence[str], limit: int) -> Backlog:
-        """Count what waits, up to ``limit`` tasks of each state."""
+        """Count waiting work; at most ``limit`` tasks of each state are counted."""
         rows = await self._engine.fetch_across(_SQL["backlog"], list(agents), limit, safe=True)
         found = {row["kind"]: row["amount"] for row in rows if row["kind"] != "task"}
         tasks = {

@@ -40,7 +40,7 @@ def program(name: str, *, major: int = MAJOR) -> Path:
 
 @contextmanager
 def reached(folder: Path, user: str | None) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Yield the path by which ``user`` reaches its folder, and the open files it inherits.
+    """Yield a path by which ``user`` can reach the folder, and the open files it must inherit.
 
     Other users cannot enter root's folders. A process that inherits an open folder needs no
     permission for its parents, and reaches it by a path in ``/proc/self/fd``. ::
@@ -64,7 +64,7 @@ def _others_may_enter(folder: Path) -> bool:
 
 @cache
 def _copied(package: Path, major: int) -> Path:
-    """Return a copy that every user may run: the server's user cannot enter root's folders.
+    """Return a copy of the programs that every user may run, also if root owns the originals.
 
     It is made once per version of the wheel, and gets its name when it is complete.
     """
@@ -86,7 +86,10 @@ def _copied(package: Path, major: int) -> Path:
 
 
 def system_user(data: Path) -> str | None:
-    """Return the server's user: ``None`` is our own; for root another, as Postgres refuses root."""
+    """Return the user that runs the server: ``None`` is the current user.
+
+    Postgres refuses to run as root, so for root another user is returned.
+    """
     if os.geteuid() != 0:
         return None
     if data.exists() and data.stat().st_uid != 0:
@@ -104,7 +107,9 @@ class RunsAs(TypedDict, total=False):
 
 
 def as_user(user: str | None) -> RunsAs:
-    """Return the arguments to run a program as a user, in its group only; ``None`` is our own.
+    """Return the arguments to run a program as a user, in its group only.
+
+    ``None`` is the current user.
 
     ::
 
@@ -187,7 +192,7 @@ def run(
 
 
 def _way_in(folder: Path) -> str:
-    """Return the command that lets the server's user enter the parent folders."""
+    """Return the shell command that lets the server's user enter the parent folders."""
     closed = [one for one in folder.absolute().parents if not one.stat().st_mode & 0o001]
     if not closed:
         return "choose a folder that this user can enter, or run as another user"

@@ -24,7 +24,7 @@ _SWEEP_BLOBS = 100
 
 
 class PostgresBlobs(BlobStorage):
-    """``BlobStorage`` in two tables.
+    """Stores blobs in two tables: chunks of bytes, and metadata.
 
     While a stream of more than 2 MiB is stored, it holds a connection and a transaction. A stream
     that is read holds neither.
@@ -41,7 +41,7 @@ class PostgresBlobs(BlobStorage):
         self._subject = ""
 
     def for_subject(self, subject: str) -> Self:
-        """Return the same blobs; new ones get this subject."""
+        """Return a view of the same blobs; blobs that it stores get this subject."""
         other = copy(self)
         vars(other).update(_subject=subject)
         return other
@@ -64,7 +64,7 @@ class PostgresBlobs(BlobStorage):
     async def open(
         self, ref: str, offset: int, length: int | None, *, whole: bool
     ) -> BlobRange | None:
-        """Return a range of a blob; with ``whole``, read all its chunks at once."""
+        """Return a range of a blob, or ``None``; with ``whole``, read all its chunks at once."""
         first = offset // MAX_CHUNK_BYTES
         last = _MAX_NUMBER if whole else first + (0 if length == 0 else _BATCH - 1)
         args = (self._tenant, ref, min(first, _MAX_NUMBER), min(last, _MAX_NUMBER))
@@ -81,11 +81,11 @@ class PostgresBlobs(BlobStorage):
         return blob.info if blob else None
 
     async def pin(self, ref: str) -> bool:
-        """Remove the time to live."""
+        """Remove the time to live of a blob. Returns whether the blob exists."""
         return await self._index.pin(ref)
 
     async def unpin(self, ref: str, ttl_seconds: float) -> bool:
-        """Set the time to live."""
+        """Set the time to live of a blob, from now. Returns whether the blob exists."""
         return await self._index.unpin(ref, ttl_seconds)
 
     async def delete(self, ref: str) -> bool:
@@ -94,7 +94,7 @@ class PostgresBlobs(BlobStorage):
         return count > 0
 
     async def sweep(self) -> int:
-        """Delete expired blobs."""
+        """Delete expired blobs. Returns how many."""
         removed = 0
         while count := await self._engine.fetchval(
             _SQL["sweep"], self._tenant, _SWEEP_BLOBS, safe=False
@@ -164,11 +164,11 @@ class _Uploads:
         self.turns = asyncio.Semaphore(max(1, (engine.max_connections - 1) // 2))
 
     async def aclose(self) -> None:
-        """Do nothing: each stream releases its own turn."""
+        """Do nothing: each stream releases its own permit."""
 
 
 class _SourceError(Exception):
-    """Wraps an error of a stream's source, which the engine must not map to its own."""
+    """Wraps an error of the caller's stream, so that the engine does not map it to its own."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(str(error))
@@ -180,7 +180,7 @@ async def _once(data: bytes) -> AsyncIterator[bytes]:
 
 
 async def _cut(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Yield chunks of any size as chunks of 1 MiB, the last one shorter."""
+    """Split chunks of any size into chunks of 1 MiB; the last one may be shorter."""
     rest = bytearray()
     while True:
         try:

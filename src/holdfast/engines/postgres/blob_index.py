@@ -14,7 +14,7 @@ _SQL = load("blob_index")
 
 
 class PostgresBlobIndex(BlobIndexStorage):
-    """``BlobIndexStorage`` in a table; ``place`` names the store that holds the bytes.
+    """Stores the refs of blobs in a table; ``place`` names the store that holds their bytes.
 
     ::
 
@@ -28,28 +28,28 @@ class PostgresBlobIndex(BlobIndexStorage):
         self._scope = (tenant, place)
 
     async def put(self, ref: str, facts: BlobFacts, ttl_seconds: float | None) -> BlobInfo:
-        """Store a ref."""
+        """Store a ref and return its metadata."""
         *what, subject = facts
         return info_of(await self._on_ref(_SQL["put"], ref, *what, ttl_seconds, subject, safe=True))
 
     async def get(self, ref: str) -> IndexedBlob | None:
-        """Return a live blob."""
+        """Return a blob that is neither taken nor expired, or ``None``."""
         return _blob(await self._on_ref(_SQL["get"], ref, safe=True))
 
     async def pin(self, ref: str) -> bool:
-        """Remove the time to live."""
+        """Remove the time to live of a blob. Returns whether it is live."""
         return await self._on_ref(_SQL["pin"], ref, safe=True) is not None
 
     async def unpin(self, ref: str, ttl_seconds: float) -> bool:
-        """Set the time to live."""
+        """Set the time to live of a blob, from now. Returns whether it is live."""
         return await self._on_ref(_SQL["unpin"], ref, ttl_seconds, safe=False) is not None
 
     async def take(self, ref: str) -> IndexedBlob | None:
-        """Hide a live blob."""
+        """Hide a live blob before it is deleted, and return it; ``None`` if it is not live."""
         return _blob(await self._on_ref(_SQL["take"], ref, safe=False))
 
     async def take_expired(self, limit: int, retry_seconds: float) -> list[IndexedBlob]:
-        """Take expired blobs, and those whose removal was not finished."""
+        """Take expired blobs, and those that were taken before but not deleted."""
         # Safe: blobs that were taken by a call whose answer was lost are taken again later.
         rows = await self._engine.fetch(
             _SQL["take_expired"], *self._scope, limit, retry_seconds, safe=True
@@ -57,12 +57,12 @@ class PostgresBlobIndex(BlobIndexStorage):
         return [_indexed(row) for row in rows]
 
     async def forget(self, refs: Sequence[str]) -> int:
-        """Delete taken blobs."""
+        """Delete taken blobs from the index. Returns how many."""
         count: int = await self._engine.fetchval(_SQL["forget"], *self._scope, refs, safe=False)
         return count
 
     async def condemn(self, object_keys: Sequence[str]) -> Sequence[str]:
-        """Bar the keys that no ref uses: ``put`` refuses them from now on. Return them."""
+        """Ban the object keys that no ref uses: ``put`` refuses them. Returns these keys."""
         rows = await self._engine.fetch(_SQL["condemn"], *self._scope, object_keys, safe=True)
         return [row["object_key"] for row in rows]
 

@@ -55,7 +55,7 @@ class PostgresBoards(BoardStorage):
         return [ConversationSummary(*row) for row in rows]
 
     async def main(self, conversation_id: str) -> TaskList | None:
-        """Return the board of the agent without a name, or else the earliest."""
+        """Return the board of the agent without a name, or else the oldest board; or ``None``."""
         return next(iter(await self._of(conversation_id, main=True)), None)
 
     async def delete(self, board_id: str) -> bool:
@@ -64,7 +64,7 @@ class PostgresBoards(BoardStorage):
         return bool(await self._engine.fetchval(_SQL["delete_board"], *args, safe=False))
 
     async def add_cards(self, board_id: str, cards: Sequence[Task]) -> int:
-        """Append cards, and return the order of the first."""
+        """Append cards. Returns the position of the first one."""
         return int(
             await self._engine.fetchval(
                 _SQL["add"], self._tenant, board_id, *_columns(cards), safe=False
@@ -78,22 +78,22 @@ class PostgresBoards(BoardStorage):
     async def move_card(
         self, board_id: str, card_id: str, status: TaskStatus, note: str
     ) -> CardMove | None:
-        """Set status and note."""
+        """Set the status and note of a card. Returns ``None`` if there is no such card."""
         args = (status.value, encode_json(note), _TERMINAL)
         return _moved(await self._on_card(_SQL["move"], board_id, card_id, *args))
 
     async def retry_card(self, board_id: str, card_id: str) -> CardMove | None:
-        """Set the card in progress and count a retry."""
+        """Set a card to in progress and count a retry; ``None`` if it has no retries left."""
         row = await self._on_card(_SQL["retry"], board_id, card_id, _TERMINAL)
         return _moved(row) if row and row["may_retry"] else None
 
     async def reset_card(self, board_id: str, card_id: str) -> Task | None:
-        """Reset the card to planned, with no retries and no note."""
+        """Reset a card to planned, with no retries and no note. ``None`` if it is missing."""
         row = await self._on_card(_SQL["revive"], board_id, card_id)
         return _card(row) if row else None
 
     async def rename_card(self, board_id: str, card_id: str, title: str) -> Task | None:
-        """Set the title."""
+        """Set the title of a card. Returns ``None`` if there is no such card."""
         row = await self._on_card(_SQL["rename"], board_id, card_id, encode_json(title))
         return _card(row) if row else None
 
@@ -112,7 +112,7 @@ def _columns(cards: Sequence[Task]) -> tuple[list[str], list[str]]:
 
 
 def _boards(rows: Iterable[Any]) -> list[TaskList]:
-    """Return the boards of rows that hold one card each; an empty board has a row without one."""
+    """Return boards from rows with one card each; an empty board has one row without a card."""
     found = []
     for board_id, group in groupby(rows, key=lambda row: row["board_id"]):
         cards = list(group)
@@ -142,7 +142,7 @@ def _card(row: Any) -> Task:
 
 
 def _moved(row: Any) -> CardMove | None:
-    """Return the move. A card that may not move has a row with the old status only."""
+    """Return the move from its row. If the move is not allowed, the row has only the old status."""
     if row is None:
         return None
     return CardMove(TaskStatus(row["was"]), None if row["id"] is None else _card(row))

@@ -1,4 +1,4 @@
-"""What a server supports, and what the role may, read once."""
+"""The server's version, extensions and settings, and the rights of the role, read once."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Capabilities:
     age_available: bool = False
     role: str = ""
     sees_all: bool = False
-    """Whether no policy holds for the role: it is a superuser, or owns the schema."""
+    """Whether the role bypasses row-level security: it is a superuser, or owns the schema."""
     confined: bool = False
-    """Whether the policies of the tables hold for the role, so that a statement sees one tenant."""
+    """Whether row-level security applies to the role, so that a statement sees one tenant only."""
 
     host: str = ""
     """The address and port that the server was reached at; empty over a socket."""
@@ -38,7 +38,7 @@ class Capabilities:
     standbys: int = 0
     """How many standbys stream from the server."""
     synchronous: bool = False
-    """Whether the server names synchronous standbys, whose answer a commit waits for."""
+    """Whether ``synchronous_standby_names`` is set, so that a commit waits for standbys."""
     synchronous_commit: str = "on"
     citus: str | None = None
     shards: tuple[tuple[str, int], ...] = ()
@@ -66,7 +66,7 @@ class Capabilities:
 
     @property
     def where(self) -> str:
-        """Which host this is, and how many standbys follow it.
+        """The host that the server runs on, and how many standbys stream from it.
 
         >>> Capabilities(180000, None, None, "", host="10.0.0.5:5432", standbys=1).where
         'the primary at 10.0.0.5:5432, 1 standby, not synchronous'
@@ -81,7 +81,7 @@ class Capabilities:
 
     @property
     def failover_warning(self) -> str:
-        """Why a failover could lose a write, or why writes may wait, with the fix; else ``""``.
+        """Why a failover could lose a write, or writes may hang, with the fix; else ``""``.
 
         >>> Capabilities(180000, None, None, "", standbys=1, synchronous=True).failover_warning
         ''
@@ -100,7 +100,7 @@ class Capabilities:
         return f"{why}, so that a failover can lose an acknowledged write: {fix}"
 
     def check_safe(self) -> None:
-        """Raise unless a commit is on disk when it returns, and policies hold for the role."""
+        """Raise unless a commit is on disk when it returns and row-level security applies."""
         if self.unsafe:
             raise ConfigError(
                 f"postgres: {self.unsafe}: an acknowledged write could be lost; "
@@ -114,7 +114,7 @@ class Capabilities:
             )
 
     def describe(self) -> str:
-        """One line for a person.
+        """One line for people to read.
 
         >>> Capabilities(180004, "0.8.5", None, "").describe()
         'Postgres 18.4, pgvector 0.8.5, no AGE'

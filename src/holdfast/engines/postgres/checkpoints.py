@@ -26,7 +26,7 @@ _WRITES = ("tasks", "indexes", "written", "written_kinds", "written_datas", "pat
 
 
 class PostgresCheckpoints(CheckpointStorage):
-    """``CheckpointStorage`` in a row for each checkpoint, each value and each write.
+    """Stores checkpoints, with one row for each checkpoint, channel value and write.
 
     ::
 
@@ -38,7 +38,7 @@ class PostgresCheckpoints(CheckpointStorage):
         self._tenant = tenant
 
     async def put(self, put: CheckpointPut) -> None:
-        """Store a checkpoint and values."""
+        """Store a checkpoint and the values of its channels."""
         new = put.checkpoint
         # Sorted, so that two clients that put the same values do not deadlock.
         channels = sorted(put.values)
@@ -57,7 +57,7 @@ class PostgresCheckpoints(CheckpointStorage):
     async def put_writes(
         self, thread: str, namespace: str, id: str, writes: Sequence[Write]
     ) -> None:
-        """Store writes of a checkpoint."""
+        """Store pending writes of a checkpoint."""
         rows = [
             (one.task, one.index, escape(one.path), one.channel, *one.value)
             for one in sorted(writes, key=lambda one: (one.task, one.index))
@@ -67,7 +67,7 @@ class PostgresCheckpoints(CheckpointStorage):
         await self._engine.fetch(_SQL["put_writes"], *where, *columns, safe=False)
 
     async def get(self, thread: str, namespace: str, id: str | None) -> Checkpoint | None:
-        """Return a checkpoint."""
+        """Return a checkpoint; without ``id``, the newest of the namespace; or ``None``."""
         where = (self._tenant, thread, namespace)
         if id is None:
             row = await self._engine.fetchrow(_NEWEST, *where, safe=True)
@@ -76,7 +76,7 @@ class PostgresCheckpoints(CheckpointStorage):
         return _checkpoint(row) if row else None
 
     async def list(self, query: CheckpointQuery) -> Sequence[Checkpoint]:
-        """Return checkpoints by id."""
+        """Return checkpoints, the greatest id first."""
         after, thread, namespace = query.after or (None, None, None)
         which = (query.namespace, query.id, query.before, _labels(query.labels), after)
         if query.thread is not None:
@@ -114,7 +114,7 @@ class PostgresCheckpoints(CheckpointStorage):
         return found
 
     async def delete_threads(self, threads: Sequence[str]) -> int:
-        """Delete threads."""
+        """Delete threads. Returns how many there were."""
         return await self._count(_SQL["delete_threads"], list(threads))
 
     async def delete_runs(self, runs: Sequence[str], begins: str, begins_not: str) -> int:
@@ -122,11 +122,11 @@ class PostgresCheckpoints(CheckpointStorage):
         return await self._count(_SQL["delete_runs"], list(runs), begins, begins_not)
 
     async def copy_thread(self, source: str, target: str) -> int:
-        """Copy what the target does not have."""
+        """Copy the checkpoints that the target thread does not have. Returns how many."""
         return await self._count(_SQL["copy"], source, target)
 
     async def prune(self, threads: Sequence[str], keep: int) -> int:
-        """Delete all but the newest checkpoints and what they need."""
+        """Delete all checkpoints but the newest and those that they need. Returns how many."""
         return await self._count(_SQL["prune"], list(threads), keep)
 
     async def _count(self, sql: LiteralString, *args: Any) -> int:
@@ -134,7 +134,7 @@ class PostgresCheckpoints(CheckpointStorage):
 
 
 def _labels(labels: Any) -> str:
-    """Return labels as an object of their JSON texts, which compare exactly."""
+    """Return labels as a JSON object of JSON texts, so that they compare exactly."""
     return encode_json({escape(key): text for key, text in labels.items()})
 
 
@@ -158,5 +158,5 @@ def _checkpoint(row: Any) -> Checkpoint:
 
 
 def _zipped(row: Any, *columns: str) -> Iterator[tuple[Any, ...]]:
-    """Return the elements of arrays of one row side by side; an array of none is ``None``."""
+    """Zip the arrays in some columns of a row; ``NULL`` counts as an empty array."""
     return zip(*(row[column] or () for column in columns), strict=True)

@@ -1,4 +1,4 @@
-"""Connect our own pool: create or check the schema, and use a role with few rights."""
+"""Opens the pool: creates or checks the schema, and switches to a role with few rights."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from holdfast.values.errors import ConfigError, SchemaError
 
 
 async def _nothing_to_reset(_connection: Any) -> None:
-    """Do nothing: our statements leave no session state, so a release needs no round trip."""
+    """Do nothing on release: Holdfast's statements leave no session state."""
 
 
 async def connected_pool(url: str, *, pooler: bool, session: dict[str, str], **how: Any) -> Any:
@@ -40,7 +40,9 @@ async def connected_pool(url: str, *, pooler: bool, session: dict[str, str], **h
 
 
 async def prepare(pool: Any, *, auto_migrate: bool) -> str:
-    """Migrate if needed. Return the login role if it is to work as ``holdfast_app``, else ``""``.
+    """Create or migrate the schema if needed.
+
+    Returns the login role if it is to work as ``holdfast_app``, else ``""``.
 
     A database without our schema gets it; an older schema is migrated with ``auto_migrate``. ::
 

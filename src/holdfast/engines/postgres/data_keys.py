@@ -12,7 +12,7 @@ _SQL = load("data_keys")
 
 
 class PostgresDataKeys(DataKeyStorage):
-    """``DataKeyStorage`` in one row per key.
+    """Stores the wrapped data keys of one tenant, one row per key.
 
     ::
 
@@ -24,7 +24,7 @@ class PostgresDataKeys(DataKeyStorage):
         self._tenant = tenant
 
     async def add(self, key: DataKey) -> DataKey:
-        """Store a key unless its subject has one."""
+        """Store a key unless its subject has one. Returns the key that the subject has now."""
         # Two statements, since the first one does not see the row of a concurrent one.
         while True:
             await self._engine.fetch(_SQL["add"], self._tenant, *key, safe=True)
@@ -43,16 +43,16 @@ class PostgresDataKeys(DataKeyStorage):
         return [DataKey(*row) for row in rows]
 
     async def page(self, after: int, limit: int) -> Sequence[DataKey]:
-        """Return keys by number."""
+        """Return a page of keys, ascending by number."""
         rows = await self._engine.fetch(_SQL["page"], self._tenant, after, limit, safe=True)
         return [DataKey(*row) for row in rows]
 
     async def rewrap(self, key: DataKey, was: str) -> bool:
-        """Replace KEK and wrapped bytes."""
+        """Replace the KEK and the wrapped bytes of a key, if the KEK ``was`` wraps it."""
         args = (self._tenant, key.number, was, key.kek, key.wrapped)
         return bool(await self._engine.fetch(_SQL["rewrap"], *args, safe=True))
 
     async def tenants(self, kek: str, after: str, limit: int) -> Sequence[str]:
-        """Return tenants that have keys of another KEK."""
+        """Return tenants that have keys which another KEK than ``kek`` wraps."""
         rows = await self._engine.fetch_across(_SQL["tenants"], kek, after, limit, safe=True)
         return [row["tenant"] for row in rows]

@@ -1,4 +1,4 @@
-"""Citus: the schema of a migrated database, divided by tenant over the nodes of a cluster."""
+"""Citus: divides the schema of a migrated database by tenant over the nodes of a cluster."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BY_STATEMENT = (
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One object of the schema: where it should be and where it is."""
+    """One object of the schema: how it should be distributed, and how it is."""
 
     kind: str
     name: str
@@ -33,7 +33,7 @@ class Step:
 
     @property
     def is_done(self) -> bool:
-        """Whether it is where it should be."""
+        """Whether the object is distributed as it should be."""
         return self.wanted == self.found
 
 
@@ -48,7 +48,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """What is distributed; ``version`` is that of Citus."""
+    """Which objects of the schema are distributed; ``version`` is the version of Citus."""
 
     version: str
     nodes: tuple[Node, ...]
@@ -56,12 +56,12 @@ class Distribution:
 
     @property
     def missing(self) -> tuple[Step, ...]:
-        """What is not where it should be."""
+        """The objects that are not distributed as they should be."""
         return tuple(step for step in self.steps if not step.is_done)
 
 
 async def read_distribution(connection: Any) -> Distribution:
-    """Return what is distributed; raises ``ConfigError`` with the next step without Citus.
+    """Return which objects are distributed. Without Citus, ``ConfigError`` names the next step.
 
     ::
 
@@ -80,10 +80,10 @@ async def read_distribution(connection: Any) -> Distribution:
 async def distribute(
     connection: Any, *, move_rows: bool = False, progress: Callable[[Step], None]
 ) -> Sequence[Step]:
-    """Distribute what is not, one object at a time, and return it; a killed run can be repeated.
+    """Distribute the objects that are not distributed yet, one at a time, and return them.
 
-    A table that has rows is refused unless ``move_rows``: its rows are copied to the shards, and
-    writes wait for the end of the copy. ::
+    A killed run can be repeated. If a table has rows, it raises ``ConfigError`` unless
+    ``move_rows`` is set: then the rows are copied to the shards, and writes wait meanwhile. ::
 
         await distribute(connection, progress=print)
     """

@@ -39,7 +39,7 @@ class PostgresDurableLog(DurableLog):
         self._tenant = tenant
 
     async def load(self, session: str, agent: str | None, known: Known | None) -> Grant | None:
-        """Grant the numbering of a session to the hot log."""
+        """Grant Redis the right to number a session's events. Returns the grant, or ``None``."""
         there = (known.epoch, known.seq, known.grant_version) if known else (None, None, None)
         # Safe to repeat: a grant has no numbers until the hot log has it.
         row = await self._engine.fetchrow(
@@ -52,7 +52,7 @@ class PostgresDurableLog(DurableLog):
         return Grant(epoch, seq, limit, grant_version, tuple(Gap(*gap) for gap in gaps))
 
     async def reserve(self, session: str, *, grant_version: int, writer: str) -> Reserved | None:
-        """Reserve numbers for a grant. Return its new limit, or ``None`` if it is outdated."""
+        """Reserve numbers for a grant. Returns its new limit; ``None`` if it is outdated."""
         # Safe to repeat: a second reservation only leaves spare numbers.
         row = await self._engine.fetchrow(
             _SQL["reserve"], self._tenant, session, grant_version, writer, safe=True
@@ -60,7 +60,7 @@ class PostgresDurableLog(DurableLog):
         return None if row is None else Reserved(row[0], tuple(row[1]))
 
     async def settle(self, session: str, writer: str) -> tuple[Gap, ...]:
-        """Record that a process misses nothing of a session. Return the gaps that are left."""
+        """Record that a process lost no events of a session. Returns the gaps that are left."""
         await self._engine.fetch(_SQL["settle"], self._tenant, session, writer, safe=True)
         gaps = await self._engine.fetch(_SQL["gaps"], self._tenant, session, safe=True)
         return tuple(Gap(*gap) for gap in gaps)
@@ -71,23 +71,23 @@ class PostgresDurableLog(DurableLog):
         return tuple(Gap(*row) for row in rows)
 
     async def hot_sessions(self, agent: str, *, limit: int) -> dict[str, int]:
-        """Return an agent's sessions that are loaded in the hot log, with their grant versions."""
+        """Return an agent's sessions that are loaded in Redis, with their grant versions."""
         rows = await self._engine.fetch(_SQL["hot_sessions"], self._tenant, agent, limit, safe=True)
         return dict(map(tuple, rows))
 
     async def append(self, entries: Sequence[LogEntry]) -> list[PositionedEntry]:
-        """Append directly to the durable log, past the hot log."""
+        """Append directly to Postgres, without Redis."""
         rows = await session_log.append(self._engine, self._tenant, entries)
         return session_log.stored(entries, rows)
 
     async def reached(self, session: str) -> tuple[tuple[int, int] | None, tuple[Gap, ...]]:
-        """Return up to which position a session is stored, and its gaps."""
+        """Return the last stored position of a session, ``None`` if it has none, and its gaps."""
         row = await self._engine.fetchrow(_SQL["reached"], self._tenant, session, safe=True)
         gaps = await self._engine.fetch(_SQL["gaps"], self._tenant, session, safe=True)
         return None if row is None else (row[0], row[1]), tuple(Gap(*gap) for gap in gaps)
 
     async def find(self, entries: Sequence[PositionedEntry]) -> list[Found]:
-        """Return the outcome of each entry."""
+        """Look up entries by id and position. Returns one ``Found`` per entry, in order."""
         given = [one.entry for one in entries]
         rows = await self._engine.fetch(
             _SQL["find"],
@@ -118,7 +118,7 @@ class PostgresDurableLog(DurableLog):
         types: list[str] | None,
         until: tuple[int, int] | None,
     ) -> Cleared:
-        """Delete matching entries up to a position, and leave a tombstone."""
+        """Delete matching entries up to a position, with a tombstone for unflushed ones."""
         rows = await self._engine.fetch(
             _SQL["clear"],
             *(self._tenant, session, agent, run, types, *(until or (None, None))),
@@ -128,7 +128,7 @@ class PostgresDurableLog(DurableLog):
         return Cleared(positions, positions.pop(None, until))
 
     async def pop(self, session: str, agent: str) -> PositionedEntry | None:
-        """Remove and return the newest message of an agent."""
+        """Remove the newest message of an agent and return it; ``None`` if there is none."""
         return await session_log.pop(self._engine, self._tenant, session, agent)
 
     async def replace_tail(
@@ -138,25 +138,25 @@ class PostgresDurableLog(DurableLog):
         return await session_log.replace_tail(self._engine, self._tenant, session, agent, tail)
 
     async def delete_session(self, session: str) -> dict[str, tuple[int, int]] | None:
-        """Delete a session with its log."""
+        """Delete a session with its log. Returns the positions of its events, or ``None``."""
         rows = await self._engine.fetch(_SQL["delete_session"], self._tenant, session, safe=False)
         return {id_: (epoch, seq) for id_, epoch, seq in rows[:-1]} if rows else None
 
     async def delete_events(self, session: str, ids: Sequence[str]) -> dict[str, tuple[int, int]]:
-        """Delete events by their ids."""
+        """Delete events by their ids. Returns the positions of the deleted events."""
         where = (self._tenant, session, list(ids))
         rows = await self._engine.fetch(_SQL["delete_events"], *where, safe=False)
         return {id_: (epoch, seq) for id_, epoch, seq in rows}
 
     async def count_messages(self, session: str, agent: str, *, besides: Sequence[str]) -> int:
-        """Count the messages of an agent in a session, without those of some ids."""
+        """Return how many messages an agent has in a session, without the ids ``besides``."""
         count: int = await self._engine.fetchval(
             _SQL["count_messages"], self._tenant, session, agent, list(besides), safe=True
         )
         return count
 
     async def check_dimension(self, dimension: int) -> None:
-        """Raise if a dimension is not that of the log."""
+        """Raise if the vectors of the log have another dimension."""
         have = await self._engine.fetchval(_SQL["dimension"], self._tenant, safe=True)
         if have not in {None, dimension}:
             raise InvalidInputError(

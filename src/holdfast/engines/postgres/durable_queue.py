@@ -1,4 +1,4 @@
-"""The durable side of consolidation, for all tenants: flushes and dead letters."""
+"""Flushes from Redis to Postgres, and dead letters, for all tenants."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ POISON = ("22", "23", "54")
 
 
 class PostgresDurableQueue(DurableQueue):
-    """``DurableQueue`` on the session log of the Postgres engine.
+    """Stores what a consolidator flushes from Redis, and the dead letters of all tenants.
 
     ::
 
@@ -42,7 +42,7 @@ class PostgresDurableQueue(DurableQueue):
 
     @asynccontextmanager
     async def flushing(self, tenant: str, shard: int) -> AsyncIterator[ShardFlush | None]:
-        """Lock a shard, commit at the end; yield ``None`` if another process has the lock."""
+        """Lock a shard and commit at the end. Yields ``None`` if another process has the lock."""
         async with (
             self._engine.connection(writes=True, tenant=tenant) as connection,
             connection.transaction(),
@@ -54,24 +54,24 @@ class PostgresDurableQueue(DurableQueue):
                 yield None
 
     async def unload(self, tenant: str, session: str, *, grant_version: int) -> bool:
-        """Revoke the grant of an idle session, unless there is a newer one. Return whether."""
+        """Revoke the grant of an idle session. Returns ``False`` if there is a newer grant."""
         unloaded: bool = await self._engine.fetchval(
             _SQL["unload"], tenant, session, grant_version, safe=True
         )
         return unloaded
 
     async def behind(self, *, limit: int) -> list[tuple[str, str, int]]:
-        """Return sessions in which the hot log is behind the durable log."""
+        """Return sessions in which Redis is behind Postgres: tenant, session and epoch."""
         rows = await self._engine.fetch_across(_SQL["behind"], limit, safe=True)
         return [(tenant, session, epoch) for tenant, session, epoch in rows]
 
     async def unsettled(self, writer: str) -> list[tuple[str, str]]:
-        """Return the sessions in which a process may have lost events."""
+        """Return the sessions in which Redis may have lost events of a process."""
         rows = await self._engine.fetch_across(_SQL["unsettled"], writer, safe=True)
         return [(tenant, session) for tenant, session in rows]
 
     async def release(self, writer: str) -> None:
-        """Remove a process that ends from the writers: all that it acknowledged is stored."""
+        """Unregister a process that ends: all events that it acknowledged are stored."""
         await self._engine.fetch_across(_SQL["release"], writer, safe=True)
 
     async def dead_letters(self, tenant: str, *, limit: int, after: str = "") -> list[DeadLetter]:
@@ -85,7 +85,7 @@ class PostgresDurableQueue(DurableQueue):
         return None if row is None else DeadLetter(*row)
 
     async def replay(self, tenant: str, letter: DeadLetter, entry: LogEntry) -> tuple[int, int]:
-        """Store the entry of a dead letter. Return its position."""
+        """Store a dead letter's entry, at its position if that is free. Returns its position."""
         row = await self._engine.fetchrow(
             _SQL["replay"],
             *(tenant, letter.id, letter.session, letter.epoch, letter.seq),
@@ -101,7 +101,7 @@ class PostgresDurableQueue(DurableQueue):
 
 
 class _Flush(ShardFlush):
-    """The transaction that holds the lock of a shard."""
+    """The transaction that holds the lock of a shard during a flush."""
 
     def __init__(self, connection: Any, tenant: str) -> None:
         self._connection = connection
@@ -109,7 +109,7 @@ class _Flush(ShardFlush):
         self._moved: set[str] = set()
 
     async def store(self, turns: Sequence[Turn]) -> Flushed:
-        """Store a batch. If its data causes an error, split it in halves to find the bad turn."""
+        """Store a batch. If its data causes an error, split it into halves to find the bad turn."""
         outcomes: list[Outcome] = []
         behind: dict[str, int] = {}
         for sound, part in _runs(turns, lambda turn: turn.entry is not None and not turn.problem):
@@ -162,9 +162,9 @@ class _Flush(ShardFlush):
                 outcomes.append(Outcome(outcome))
 
     async def _move(self, turn: Turn, outcomes: list[Outcome], behind: dict[str, int]) -> None:
-        """Store a turn whose position another event has, and the turns after it, in a new epoch.
+        """Store a turn whose position is taken, and the turns after it, in a new epoch.
 
-        The hot log has lost its last writes, as after a power cut, and assigned numbers twice.
+        Redis lost its last writes, for example in a power cut, and assigned their numbers again.
         """
         try:
             async with self._connection.transaction():
@@ -203,12 +203,12 @@ def _state(error: BaseException) -> str:
 
 
 def _is_taken(error: BaseException) -> bool:
-    """Whether another event has the position of a turn."""
+    """Whether an insert failed because another event has the position of the turn."""
     return _state(error) == "23505" and getattr(error, "constraint_name", "") == "events_pkey"
 
 
 def _runs(turns: Sequence[Turn], key: Callable[[Turn], bool]) -> Iterator[tuple[bool, list[Turn]]]:
-    """Yield runs of turns with the same ``key``, in order; its result may change meanwhile."""
+    """Yield groups of consecutive turns with the same ``key``, which may change meanwhile."""
     part: list[Turn] = []
     for turn in turns:
         if part and key(turn) is not key(part[0]):

@@ -1,4 +1,4 @@
-"""Working states as of their last flush, on Postgres."""
+"""Working states as of their last save, in Postgres."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SQL = load("durable_log")
 
 
 class PostgresDurableStates(DurableStates):
-    """``DurableStates`` in one row for each session, and ``kept_versions`` of it in a row each.
+    """Stores the saved states, one row per session, and up to ``kept_versions`` older versions.
 
     ::
 
@@ -26,7 +26,7 @@ class PostgresDurableStates(DurableStates):
         self._kept_versions = kept_versions
 
     async def save(self, tenant: str, states: Sequence[SavedState]) -> None:
-        """Save states, each unless a newer version is saved."""
+        """Save states. A state is skipped if a newer version of it is saved."""
         await self._engine.fetch(
             _SQL["save_states"],
             tenant,
@@ -44,7 +44,7 @@ class PostgresDurableStates(DurableStates):
         )
 
     async def versions(self, tenant: str, sessions: Sequence[str]) -> dict[str, SavedState]:
-        """Return the saved states of sessions, without the values."""
+        """Return the saved states of sessions, without their values."""
         rows = await self._engine.fetch(_SQL["state_versions"], tenant, list(sessions), safe=True)
         return {
             session: SavedState(session, version, {}, gone=gone, lineage=lineage)
@@ -52,7 +52,7 @@ class PostgresDurableStates(DurableStates):
         }
 
     async def load(self, tenant: str, session: str) -> SavedState | None:
-        """Return the saved state of a session."""
+        """Return the saved state of a session, or ``None``."""
         row = await self._engine.fetchrow(_SQL["load_state"], tenant, session, safe=True)
         if row is None:
             return None
@@ -71,13 +71,13 @@ class PostgresDurableStates(DurableStates):
     async def earlier_versions(
         self, tenant: str, session: str, before: int, limit: int
     ) -> list[StateVersion]:
-        """Return the versions that are kept."""
+        """Return the kept versions of a state below ``before``, the newest first."""
         where = (tenant, session, before, limit)
         rows = await self._engine.fetch(_SQL["earlier_versions"], *where, safe=True)
         return [StateVersion(version, written_at) for version, written_at in rows]
 
     async def load_version(self, tenant: str, session: str, version: int) -> SavedState | None:
-        """Return a version that is kept."""
+        """Return this version of a state; ``None`` if it is not kept."""
         where = (tenant, session, version)
         row = await self._engine.fetchrow(_SQL["earlier_state"], *where, safe=True)
         if row is None:
@@ -91,7 +91,7 @@ class PostgresDurableStates(DurableStates):
         )
 
     async def evict(self, tenant: str, eviction: Eviction) -> set[str]:
-        """Return the sessions whose states are saved, and delete their writers."""
+        """Delete the writers of the chosen states that are saved. Returns their sessions."""
         states = eviction.states
         # Safe to repeat: a state found by the first try is not found again, and stays for now.
         rows = await self._engine.fetch(
@@ -108,6 +108,6 @@ class PostgresDurableStates(DurableStates):
         return {session for (session,) in rows}
 
     async def clear(self, tenant: str, session: str, *, version: int) -> None:
-        """Record that a state was cleared at a version."""
+        """Record that the state with this version was cleared."""
         # Safe to repeat: it writes the same again.
         await self._engine.fetch(_SQL["clear_state"], tenant, session, version, safe=True)

@@ -42,13 +42,13 @@ _SOCKET_NAME = ".s.PGSQL.5432"
 _SOCKET_LIMIT = 100
 """How long the path of a unix socket may be, with a margin (the kernel's limit is 107 bytes)."""
 _NOBODYS = frozenset({"lost+found"})
-"""Files that an empty volume may contain."""
+"""Files that a folder may contain and still count as empty."""
 _START_SECONDS = 60.0
 _STARTS = 3
 """How often one caller starts a server that ends at once, before it raises an error."""
 _LOG_LINES = 3
 _children: dict[Path, subprocess.Popen[bytes]] = {}
-"""The servers that this process started: a child that ended has to be waited for."""
+"""The servers that this process started: it must wait for a child process that has ended."""
 
 
 @dataclass(slots=True)
@@ -85,11 +85,11 @@ class EmbeddedPostgres:
 
     @property
     def url(self) -> str:
-        """How to connect: a unix socket that only this folder's user can reach."""
+        """The connection URL: a unix socket that only the user of this folder can reach."""
         return f"postgresql://postgres@/postgres?host={socket_folder(self.folder)}"
 
     async def revive(self) -> None:
-        """Restart a server that was killed; of all users of the folder, one starts it.
+        """Restart the server if it was killed. Of all processes that call this, one starts it.
 
         ::
 
@@ -103,7 +103,7 @@ class EmbeddedPostgres:
         await asyncio.shield(self._reviving)
 
     async def aclose(self) -> None:
-        """Leave the folder; the last user stops the server."""
+        """Stop using the folder. The last process that uses it stops the server."""
         if self._reviving is not None:
             await asyncio.wait([self._reviving])
         if self._users.closed:
@@ -121,7 +121,7 @@ class EmbeddedPostgres:
 
 
 def socket_folder(folder: Path) -> Path:
-    """Return the socket's folder: this one, or a short temporary one if the path is too long."""
+    """Return the folder of the socket: ``folder``, or a temporary one if its path is too long."""
     if len(str(folder / _SOCKET_NAME)) <= _SOCKET_LIMIT:
         return folder
     name = hashlib.sha256(str(folder).encode()).hexdigest()[:16]
@@ -152,7 +152,7 @@ def _prepare(given: str | Path) -> Path:
 
 
 def _check_ours(folder: Path) -> None:
-    """Refuse a folder with other files: we would change its owner and leave our files in it."""
+    """Raise if a folder has other files: the server would change its owner and add files to it."""
     if not folder.exists():
         return
     names = {entry.name for entry in folder.iterdir()} - _NOBODYS
@@ -188,7 +188,7 @@ async def _run_again(folder: Path) -> None:
 
 
 def _start_if_free(folder: Path, *, make: bool, last: bool) -> bool:
-    """Start the server unless it runs; all in one thread, which a cancel cannot interrupt."""
+    """Start the server unless it runs. It runs in one thread, which no cancellation interrupts."""
     with (folder / "server.lock").open("ab") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -263,7 +263,7 @@ def _stop(folder: Path) -> None:
 
 
 def _ensure_guard(folder: Path) -> None:
-    """Start the process that stops the server when its last user ends without leaving."""
+    """Start the guard, which stops the server when the last process ends without closing it."""
     if is_guarded(folder):
         return
     command = [sys.executable, "-I", "-S", embedded_guard.__file__, str(folder)]

@@ -1,4 +1,4 @@
-"""Backups of an embedded folder: a copy of its files while the server runs, and back.
+"""Backups of an embedded folder: copies its files while the server runs, and restores them.
 
 ``pg_basebackup`` copies the files and the log of what changes meanwhile, and writes a manifest with
 the digest of each file, which is compared afterwards and before a restore. A backup is a folder
@@ -28,7 +28,7 @@ _MANIFEST = "backup_manifest"
 
 
 async def back_up(folder: str | Path, target: str | Path) -> int:
-    """Copy an embedded folder, while it is used, into a new folder. Returns its bytes.
+    """Back up an embedded folder, while it is used, into a new folder. Returns its size in bytes.
 
     ::
 
@@ -81,9 +81,9 @@ def _back_up(source: Path, into: Path) -> int:
 
 
 async def restore(backup: str | Path, folder: str | Path) -> int:
-    """Copy a backup into a new embedded folder, after its checksums were compared.
+    """Restore a backup into a new embedded folder, after its checksums are compared.
 
-    Returns its bytes. ::
+    Returns its size in bytes. ::
 
         await restore("backup", ".holdfast")
     """
@@ -129,7 +129,7 @@ class _Files(msgspec.Struct, rename="pascal"):
 
 
 def _verify(data: Path) -> None:
-    """Compare the files of a backup with its manifest. Raises ``CodecError``."""
+    """Compare the files of a backup with its manifest. Raises ``CodecError`` if one differs."""
     text = (data / _MANIFEST).read_bytes()
     # The last line holds the digest of all lines before it.
     body, mark, digest = text.rpartition(b'"Manifest-Checksum": "')
@@ -151,7 +151,7 @@ def _verify(data: Path) -> None:
 
 
 def _check_free(folder: Path) -> None:
-    """Make a folder, or take one without data that nobody uses."""
+    """Create a folder, or accept one that has no data and that no process uses."""
     folder.mkdir(parents=True, exist_ok=True)
     if (folder / _DATA).exists():
         raise InvalidInputError(
@@ -171,7 +171,7 @@ def _check_free(folder: Path) -> None:
 
 
 def _name(draft: Path, data: Path) -> None:
-    """Give a complete folder its name, which then survives a power cut."""
+    """Rename a complete folder to its final name, so that the name survives a power cut."""
     draft.rename(data)
     _sync(data.parent)
 

@@ -27,7 +27,7 @@ MADE = "holdfast.made"
 
 _READY = b"ready to accept connections"
 _FIRST_USER_FILE = 16_384
-"""The tables of users are in files with at least this number."""
+"""The files of users' tables have at least this number in their names."""
 _DATABASES = frozenset({"1", "4", "5", "pgsql_tmp"})
 """What ``initdb`` makes in ``base``: template1, template0 and postgres."""
 _INITDB = frozenset({"PG_VERSION", "base", "global", "postgresql.conf", "postgresql.auto.conf"})
@@ -68,7 +68,7 @@ def make_data(folder: Path, user: str | None, *, lock: int) -> None:
 
 
 def give_to(path: Path, user: str | None) -> None:
-    """Make the server's user the owner; ``None`` is our own user and changes nothing.
+    """Make the server's user the owner of a path; ``None`` is the current user: nothing changes.
 
     ::
 
@@ -149,13 +149,13 @@ def _foreign(data: Path) -> Iterator[Path]:
 
 
 def _number(name: str) -> int:
-    """The number that a relation's file begins with, as ``16385``, ``16385.1``, ``16385_fsm``."""
+    """Return the number at the start of a relation's file name, as in ``16385_fsm``."""
     digits = name.partition(".")[0].partition("_")[0]
     return int(digits) if digits.isdecimal() else 0
 
 
 def _was_ready(log: Path) -> bool:
-    """Whether a server ever accepted connections, by its log."""
+    """Return whether the log shows that a server ever accepted connections."""
     with suppress(FileNotFoundError), log.open("rb") as file:
         end = b""
         while chunk := file.read(_CHUNK):

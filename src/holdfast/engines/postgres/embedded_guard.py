@@ -26,12 +26,15 @@ RETRY_SECONDS = 0.1
 
 
 def place() -> dict[str, str | int]:
-    """Return the host and the pid namespace: containers share a folder, not a process table."""
+    """Return the host and the pid namespace of this process.
+
+    Containers can share a folder without sharing process ids.
+    """
     return {"host": socket.gethostname(), "processes": Path("/proc/self/ns/pid").stat().st_ino}
 
 
 def recorded_place(folder: Path) -> dict[str, str | int] | None:
-    """Return the ``place`` in which the server of a folder was started, if it is known."""
+    """Return the host and pid namespace in which a folder's server was started, or ``None``."""
     try:
         found: dict[str, str | int] = json.loads((folder / "server.json").read_text())
     except (FileNotFoundError, json.JSONDecodeError):
@@ -40,7 +43,7 @@ def recorded_place(folder: Path) -> dict[str, str | int] | None:
 
 
 def stop_server(folder: Path) -> None:
-    """Ask the server to end, as the last user, and wait until it has released its lock.
+    """Ask the server to shut down, and wait until it has released its lock.
 
     ::
 
@@ -63,7 +66,7 @@ def stop_server(folder: Path) -> None:
 
 
 def is_guarded(folder: Path) -> bool:
-    """Whether a guard runs for the folder."""
+    """Return whether a guard runs for the folder."""
     with (folder / "guard.lock").open("r+b") as lock:
         return not _taken(lock.fileno())
 

@@ -24,7 +24,7 @@ AGENTS = 100
 
 
 class PostgresEmbeddingQueue(EmbeddingQueue):
-    """``EmbeddingQueue`` of the session log: events are indexed for words, then wait for a vector.
+    """The events of one tenant that wait for a vector. They are indexed for words first.
 
     ::
 
@@ -43,7 +43,7 @@ class PostgresEmbeddingQueue(EmbeddingQueue):
         return found
 
     async def catch_up(self) -> int:
-        """Index new events for words, which also queues them for the embedder."""
+        """Index new events for words, which also queues them for the embedder. Returns how many."""
         total = 0
         while agents := await self._engine.fetch(
             _SQL["unindexed_agents"], self._tenant, AGENTS, safe=True
@@ -71,7 +71,7 @@ class PostgresEmbeddingQueue(EmbeddingQueue):
         return _batch(rows, limit) if rows else None
 
     async def tail(self, agents: Sequence[str], limit: int) -> EmbeddingBatch:
-        """Return a batch of agents' waiting events, up to ``limit`` per range, leased or not."""
+        """Return waiting events of agents, leased or not, up to ``limit`` per range."""
         rows = await self._engine.fetch(_SQL["tail"], self._tenant, agents, limit, safe=True)
         return _batch(rows, limit)
 
@@ -134,7 +134,10 @@ async def tenants_waiting(engine: Postgres, model: str) -> list[str]:
 
 
 def _batch(rows: Sequence[Any], limit: int) -> EmbeddingBatch:
-    """Return a batch from rows of ranges and events; a range with ``limit`` may hold more."""
+    """Return a batch from rows of ranges and events.
+
+    A range with ``limit`` events may have more.
+    """
     events: dict[EventPosition, tuple[str, str, int | None]] = {}
     ends: dict[tuple[str, int, int, int], list[int]] = {}
     for agent, key, epoch, first, last, seq, kind, body, number, said_type, said_body in rows:

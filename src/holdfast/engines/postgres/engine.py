@@ -36,12 +36,12 @@ tell_retries()
 SEARCH_SECONDS = 5.0
 """How long a search may take."""
 _GRACE_SECONDS = 5
-"""How much longer than the server the client waits for a statement to end."""
+"""How much longer than the server's own limit the client waits for a statement."""
 _GOODBYE_SECONDS = 5
-"""How long closing waits for a server that has no statement to answer."""
+"""How long ``aclose`` waits for a server that runs no statement."""
 
 Revive = Callable[[], Awaitable[None]]
-"""Restarts a server that no longer listens, or raises our error."""
+"""Restarts a server that no longer listens, or raises a ``HoldfastError``."""
 
 
 class _Singleton(Protocol):
@@ -54,7 +54,7 @@ P = TypeVar("P", bound=_Singleton)
 class Postgres:
     """One database: embedded or a server, on our own pool or a borrowed one.
 
-    Every statement names the schema ``holdfast`` itself, says for which tenant it is and needs no
+    Every statement names the schema ``holdfast``, passes the tenant as a parameter and needs no
     session state, so it runs on a borrowed pool and through a transaction pooler.
 
     ::
@@ -87,7 +87,7 @@ class Postgres:
         self._deadlines = statement_deadlines(command_timeout_seconds + _GRACE_SECONDS)
         self._singletons: dict[Any, _Singleton] = {}
         self.login = ""
-        """The superuser or owner that logged in and works as ``holdfast_app``; else empty."""
+        """The superuser or owner that logged in, if it works as ``holdfast_app``; else empty."""
 
     @classmethod
     async def open(
@@ -200,7 +200,7 @@ class Postgres:
 
     @property
     def max_connections(self) -> int:
-        """The size of the pool: a caller that keeps a connection must leave one to others."""
+        """The size of the pool. A caller that holds connections must leave some for others."""
         size: int = self._pool.get_max_size()
         return size
 
@@ -211,9 +211,9 @@ class Postgres:
         return cast("P", self._singletons[kind])
 
     async def aclose(self) -> None:
-        """Close our own pool, even if the server does not answer; a borrowed one stays open.
+        """Close our own pool, even if the server does not answer. A borrowed pool stays open.
 
-        Running statements may end first.
+        It waits for running statements, until their deadline.
         """
         self._closing = True
         for one in self._singletons.values():
@@ -249,9 +249,9 @@ class Postgres:
         return await self._fetch(for_tenant(sql), (tenant, *args), tenant, safe=safe)
 
     async def fetch_across(self, sql: LiteralString, *args: Any, safe: bool) -> Sequence[Any]:
-        """Run a statement that is for no tenant, and return its rows.
+        """Run a statement that is not for one tenant, and return its rows.
 
-        It cannot read a table; functions of the schema's owner answer what concerns all tenants.
+        It cannot read tables. It calls functions of the schema's owner, which read all tenants.
         """
         return await self._fetch(sql, args, "", safe=safe)
 
@@ -264,9 +264,9 @@ class Postgres:
             return await retried(lambda: self._once(sql, args, tenant), error, safe=safe)
 
     async def search(self, sql: LiteralString, tenant: str, *args: Any) -> Sequence[Any]:
-        """Run a search for one tenant and return its rows. It may take ``search_timeout_seconds``.
+        """Run a search for one tenant and return its rows.
 
-        Raises ``TimedOutError`` when that is over; the statement is cancelled.
+        After ``search_timeout_seconds`` it cancels the statement and raises ``TimedOutError``.
         """
         limit, sql, args = self.search_timeout_seconds, for_tenant(sql), (tenant, *args)
         try:
@@ -278,20 +278,20 @@ class Postgres:
             return await retried(lambda: self._once(sql, args, tenant), error, safe=True)
 
     async def fetchrow(self, sql: LiteralString, tenant: str, *args: Any, safe: bool) -> Any:
-        """Return the first row, or ``None``."""
+        """Run a statement and return its first row, or ``None``."""
         rows = await self.fetch(sql, tenant, *args, safe=safe)
         return rows[0] if rows else None
 
     async def fetchval(self, sql: LiteralString, tenant: str, *args: Any, safe: bool) -> Any:
-        """Return the first value of the first row, or ``None``."""
+        """Run a statement and return the first value of its first row, or ``None``."""
         rows = await self.fetch(sql, tenant, *args, safe=safe)
         return rows[0][0] if rows else None
 
     @asynccontextmanager
     async def connection(self, *, writes: bool, tenant: str = "") -> AsyncIterator[Any]:
-        """Yield a connection for several statements; none is retried, and each has a deadline.
+        """Yield a connection for several statements. None is retried, and each has a deadline.
 
-        Each statement is for ``tenant``, its ``$1``. Without a tenant it reads no table of ours.
+        Each statement is for ``tenant``, its ``$1``. Without a tenant it cannot read our tables.
         """
         await self._turns.take(tenant)
         try:

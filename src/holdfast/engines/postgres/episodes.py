@@ -40,7 +40,7 @@ _OF_ALL = "$2::text IS NULL"
 
 
 class PostgresEpisodes(EpisodeStorage):
-    """``EpisodeStorage`` of the Postgres engine; an embedder adds recall by meaning.
+    """The sessions and events of one tenant in Postgres; an embedder adds recall by meaning.
 
     ::
 
@@ -65,7 +65,7 @@ class PostgresEpisodes(EpisodeStorage):
         return stored(entries, rows)
 
     async def recent(self, scope: EventScope, limit: int | None, after_seq: int = 0) -> list[Event]:
-        """Return the newest events, ascending."""
+        """Return the newest events of a scope, ascending."""
         where = payload_filter(scope)
         if scope.session is None:
             most = _ALL if limit is None else limit
@@ -76,12 +76,12 @@ class PostgresEpisodes(EpisodeStorage):
         return _events(reversed(rows))
 
     async def get(self, session: str, ids: list[str]) -> list[Event]:
-        """Return events by their ids."""
+        """Return events of a session by their ids."""
         rows = await self._engine.fetch(_SQL["get"], self._tenant, session, ids, safe=True)
         return _events(rows)
 
     async def between(self, scope: EventScope, after: Event | None, limit: int) -> list[Event]:
-        """Return the oldest events after one, ascending."""
+        """Return the oldest events of a scope after the event ``after``, ascending."""
         sql = _SQL["between"] if scope.session is None else _SQL["between_in_session"]
         position: tuple[Any, ...] = (None, None) if after is None else (after.epoch, after.seq)
         if scope.session is None:
@@ -94,11 +94,11 @@ class PostgresEpisodes(EpisodeStorage):
         return _events(rows)
 
     async def search(self, scope: EventScope, question: RecallQuestion) -> list[Recalled]:
-        """Return the best events by words and meaning."""
+        """Return the events that match the question best, by words and by meaning."""
         return await self._recall.by_text(question, scope)
 
     async def nearest(self, scope: EventScope, vector: list[float], limit: int) -> NearestEvents:
-        """Return the events whose vectors are closest."""
+        """Return the events whose vectors are closest to this vector."""
         return await self._recall.by_vector(vector, scope, limit)
 
     async def start_session(self, session: str, agent: str, metadata: str | None) -> Session:
@@ -107,11 +107,11 @@ class PostgresEpisodes(EpisodeStorage):
         return _session(await self._engine.fetchrow(_SQL["start_session"], *what, safe=True))
 
     async def end_session(self, session: str) -> Session | None:
-        """End a session."""
+        """End a session and return it; ``None`` if it does not exist."""
         return await self._found(_SQL["end_session"], session)
 
     async def get_session(self, session: str) -> Session | None:
-        """Return a session."""
+        """Return a session, or ``None``."""
         return await self._found(_SQL["get_session"], session)
 
     async def list_sessions(
@@ -136,25 +136,25 @@ class PostgresEpisodes(EpisodeStorage):
         return [name for [name] in await self._engine.fetch(_SQL["agents"], *args, safe=True)]
 
     async def fork(self, session: str, at: int | None, into: str) -> Session:
-        """Copy a log into a new session."""
+        """Copy the log of a session up to ``at`` into a new session."""
         what = (self._tenant, session, at, into)
         return _session(await self._engine.fetchrow(_SQL["fork"], *what, safe=True))
 
     async def delete_session(self, session: str) -> bool:
-        """Delete a session with its log."""
+        """Delete a session with its log. Returns whether it existed."""
         # Safe to repeat, but the repeat would not find it.
         what = (self._tenant, session)
         return bool(await self._engine.fetch(_SQL["delete_session"], *what, safe=False))
 
     async def delete_events(self, session: str, ids: list[str]) -> int:
-        """Delete events by their ids."""
+        """Delete events by their ids. Returns how many existed."""
         where = (self._tenant, session, ids)
         return len(await self._engine.fetch(_SQL["delete_events"], *where, safe=False))
 
     async def clear(
         self, session: str, agent: str | None, run: str | None, types: list[str] | None
     ) -> int:
-        """Delete events."""
+        """Delete the matching events of a session. Returns how many."""
         what = (self._tenant, session, agent, run, types)
         return int(await self._engine.fetchval(_SQL["clear"], *what, safe=False))
 

@@ -24,7 +24,7 @@ _SQL = load("erasure")
 
 
 def _counting() -> LiteralString:
-    """Return one statement that counts the records of every store."""
+    """Return one SQL statement that counts the records of every store."""
     parts: list[LiteralString] = [
         f"(SELECT '{store}' AS store, sum(f.records)::bigint AS records FROM ({_SQL[store]}) f)"  # noqa: S608 - our own SQL
         for store in STORES
@@ -36,7 +36,7 @@ _COUNT = _counting()
 
 
 class PostgresErasures(ErasureStorage):
-    """``ErasureStorage`` on the tables of all stores.
+    """Finds and counts the rows of an erasure in the tables of all stores; stores the receipts.
 
     ::
 
@@ -48,7 +48,7 @@ class PostgresErasures(ErasureStorage):
         self._tenant = tenant
 
     async def find(self, store: Store, scope: ErasureScope, limit: int) -> Sequence[Key]:
-        """Return keys of records in scope."""
+        """Return keys of a store's records that are in scope."""
         args = (self._tenant, scope.kind, scope.id, limit)
         rows = await self._engine.fetch(_SQL[store], *args, safe=True)
         return [tuple(row["key"]) for row in rows]
@@ -60,16 +60,16 @@ class PostgresErasures(ErasureStorage):
         return {row["store"]: row["records"] for row in rows if row["records"]}
 
     async def forks(self, session_id: str) -> Sequence[str]:
-        """Return the forks of a session and their forks, the latest first."""
+        """Return the forks of a session, and the forks of those, the latest first."""
         rows = await self._engine.fetch(_SQL["forks"], self._tenant, session_id, safe=True)
         return [row["id"] for row in rows]
 
     async def forget_rest(self, scope: ErasureScope) -> None:
-        """Delete dead letters, indexes and counters of the scope."""
+        """Delete what no store deletes: the scope's dead letters, index entries and counters."""
         await self._engine.fetch(_SQL["rest"], self._tenant, scope.kind, scope.id, safe=True)
 
     async def begin(self, draft: ErasureDraft) -> ErasureRecord:
-        """Store an erasure, or return the open one of its scope."""
+        """Store an erasure. If its scope has an unfinished one, return that instead."""
         row = await self._engine.fetchrow(
             _SQL["begin"],
             *(self._tenant, draft.id, draft.scope.kind, draft.scope.id, encode_json(draft.counts)),
@@ -90,13 +90,13 @@ class PostgresErasures(ErasureStorage):
     async def finish(
         self, erasure_id: str, number: int, receipt: str, sha256: str
     ) -> ErasureRecord | None:
-        """Store the receipt and forget the scope."""
+        """Store the receipt of an erasure, and delete its scope from the record."""
         args = (self._tenant, erasure_id, number, receipt, sha256)
         row = await self._engine.fetchrow(_SQL["finish"], *args, safe=True)
         return None if row is None else _to_record(row)
 
     async def list_erasures(self, limit: int, after_id: str | None) -> Sequence[ErasureRecord]:
-        """Return erasures by id."""
+        """Return a page of erasures, ordered by id."""
         args = (self._tenant, limit, after_id or "")
         rows = await self._engine.fetch(_SQL["list"], *args, safe=True)
         return [_to_record(row) for row in rows]

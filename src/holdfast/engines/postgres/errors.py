@@ -1,4 +1,4 @@
-"""Map driver errors to ours: by SQLSTATE if the server answered, by class if it did not.
+"""Maps driver errors to Holdfast's: by SQLSTATE if the server answered, otherwise by class.
 
 Functions of our migrations raise SQLSTATEs of the class ``HF``, with the facts as JSON in the
 detail; everything else is mapped by its class.
@@ -34,14 +34,14 @@ ENGINE = "postgres"
 
 CONNECTION_LOST = "the connection to the server was lost: try again"
 TRY_AGAIN = ("40001", "40P01", "55P03")
-"""Rolled back because of concurrent transactions: the same statement may run again."""
+"""SQLSTATEs of a rollback because of concurrent transactions: the statement may be sent again."""
 
 READ_ONLY = "25006"
-"""The server takes no writes: it is a standby, or was the primary before a failover."""
+"""The server accepts no writes: it is a standby, or was the primary before a failover."""
 
 
 def to_holdfast(error: BaseException, *, wrote: bool) -> HoldfastError:
-    """Return our error for a driver's; ``wrote``: the lost statement may have written.
+    """Return Holdfast's error for a driver's; ``wrote``: the failed statement may have written.
 
     >>> to_holdfast(ConnectionRefusedError("no server"), wrote=True)
     UnavailableError('postgres: no server: is the server up? check DATABASE_URL')
@@ -79,7 +79,7 @@ _BY_STATE: dict[str, Callable[[str], HoldfastError]] = {
     "57": lambda text: UnavailableError(ENGINE, text),
     "57014": lambda text: TimedOutError(ENGINE, text),
 }
-"""Our error by SQLSTATE, or by its class; any other state is an ``EngineError``."""
+"""Holdfast's error by SQLSTATE, or by its class; any other SQLSTATE is an ``EngineError``."""
 
 
 def _from_server(error: asyncpg.PostgresError, *, wrote: bool) -> HoldfastError:
@@ -106,7 +106,7 @@ def _from_interface(error: asyncpg.InterfaceError) -> HoldfastError:
 
 
 def is_read_only(error: BaseException) -> bool:
-    """Whether a statement failed because the server takes no writes.
+    """Return whether a statement failed because the server accepts no writes.
 
     >>> is_read_only(asyncpg.ReadOnlySQLTransactionError("cannot execute INSERT"))
     True
@@ -117,7 +117,7 @@ def is_read_only(error: BaseException) -> bool:
 
 
 def nothing_was_sent(error: BaseException) -> bool:
-    """Whether the driver refused the connection before it sent the statement.
+    """Return whether the driver found the connection unusable before it sent the statement.
 
     A connection that the server ends between two statements is not closed yet, but no longer
     usable.
@@ -130,7 +130,7 @@ def nothing_was_sent(error: BaseException) -> bool:
 
 
 def _from_client(error: asyncpg.InternalClientError, *, wrote: bool) -> HoldfastError:
-    """Return an error with our own text: the driver's is about its protocol."""
+    """Return an error with Holdfast's own text, as the driver's text is about its protocol."""
     if wrote and not nothing_was_sent(error):
         return TimedOutError(ENGINE, "the response was lost with its connection")
     return UnavailableError(ENGINE, CONNECTION_LOST)
@@ -191,7 +191,7 @@ def connecting() -> Iterator[None]:
 
 @contextmanager
 def mapped(*, wrote: bool) -> Iterator[None]:
-    """Raise our error instead of a driver's."""
+    """Raise Holdfast's error in place of a driver's."""
     try:
         yield
     except (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError) as error:

@@ -20,7 +20,7 @@ _AGENTS = "SELECT agent FROM holdfast.agents_with_events($1, $2, $other, $most) 
 
 
 def whose(sql: LiteralString, scope: EventScope) -> tuple[LiteralString, str | None]:
-    """Return the statement for a scope, and its parameter: agent, owner, or ``None`` for all.
+    """Return the statement for a scope, and its ``$2``: an agent, an owner, or ``None`` for all.
 
     A statement for one session does not filter by owner: the session is the owner's.
 
@@ -38,7 +38,7 @@ def whose(sql: LiteralString, scope: EventScope) -> tuple[LiteralString, str | N
 
 
 def narrowed(sql: LiteralString, *filters: object) -> LiteralString:
-    """Return a statement with its filters turned on, if there are any.
+    """Return a statement with those of its optional filters enabled that have a value.
 
     >>> narrowed("SELECT … WHERE (/* all */ TRUE) OR …", None)
     'SELECT … WHERE (/* all */ TRUE) OR …'
@@ -72,9 +72,9 @@ def _filter(where: Filter | None) -> tuple[str | None, str | None]:
 
 
 def searched(sql: LiteralString, scope: EventScope, last: int) -> tuple[LiteralString, list[str]]:
-    """Return the search for a scope, its second parameter, and those that follow the ``last`` one.
+    """Return the search for a scope, with its parameters: the second, and any after ``last``.
 
-    It finds one agent more than may be searched, so that the caller can detect too many.
+    It returns one agent more than a search may cover, so that the caller can detect too many.
 
     >>> searched("WITH agents AS (/* whose */ SELECT $2 …)", EventScope("writer/ana"), 16)[1]
     ['writer/ana']

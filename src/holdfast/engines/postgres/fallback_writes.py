@@ -13,7 +13,7 @@ _SQL = load("fallback_writes")
 
 
 class PostgresFallbackWrites(FallbackWrites):
-    """``FallbackWrites`` with one row per session, which combines all its writes.
+    """Stores writes to states while Redis is down; one row per session, which merges its writes.
 
     ::
 
@@ -24,7 +24,7 @@ class PostgresFallbackWrites(FallbackWrites):
         self._engine = engine
 
     async def write(self, tenant: str, write: StateWrite) -> int:
-        """Store a write."""
+        """Store a write, merged with the session's earlier ones. Returns its stamp."""
         # Not idempotent: a retry would undo a write that another process made in between.
         stamp = await self._engine.fetchval(
             _SQL["write"],
@@ -37,7 +37,7 @@ class PostgresFallbackWrites(FallbackWrites):
         return int(stamp)
 
     async def read(self, tenant: str, session: str) -> FallbackWrite | None:
-        """Return the combined write of a session, or ``None``."""
+        """Return the merged write of a session, or ``None``."""
         row = await self._engine.fetchrow(_SQL["read"], tenant, session, safe=True)
         if row is None:
             return None
@@ -48,12 +48,12 @@ class PostgresFallbackWrites(FallbackWrites):
         return FallbackWrite(write, stamp, cleared, written_at, now)
 
     async def waiting(self, *, limit: int) -> list[tuple[str, str]]:
-        """Return some tenants and sessions that have fallback writes."""
+        """Return up to ``limit`` pairs of a tenant and a session that have fallback writes."""
         rows = await self._engine.fetch_across(_SQL["waiting"], limit, safe=True)
         return [(tenant, session) for tenant, session in rows]
 
     async def merged(self, tenant: str, fallback: FallbackWrite) -> None:
-        """Delete a write that the hot store has now."""
+        """Delete a fallback write that was applied to the state in Redis."""
         await self._engine.fetch(
             _SQL["merged"], tenant, fallback.write.session, fallback.stamp, safe=True
         )

@@ -31,11 +31,11 @@ MAX_PARAMETERS = 30_000
 """Postgres counts the parameters of a statement in 16 bits."""
 
 FEW = 8
-"""Up to this many values, each is looked up in the index; more are compared one by one."""
+"""Up to this many values, each is looked up in the index; otherwise rows are compared directly."""
 
 _COLUMN = "d.filterable"
 _SCOPE = "\x01"
-"""Never a key of metadata: ``escape`` adds a digit to each of these characters."""
+"""A key that no metadata has: ``escape`` adds a digit to each such character."""
 
 _ORDERS: dict[Order, str] = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
 
@@ -58,7 +58,7 @@ def _scope(tenant: str, collection: str) -> dict[str, Any]:
 
 
 def is_indexed(wanted: Filter) -> bool:
-    """Whether the index can find a filter's documents, or a superset in the same collection.
+    """Return whether the index can find all documents of a filter, possibly with others.
 
     >>> is_indexed(And((OneOf(("k",), (1,)), Exists(("j",))))), is_indexed(Exists(("k",)))
     (True, False)
@@ -108,7 +108,7 @@ def held(wanted: Filter, *, tenant: str, collection: str) -> list[str]:
 
 
 def _forms(values: tuple[Scalar, ...]) -> list[Any]:
-    """Return each value itself, and a list that contains it; the index supports both."""
+    """Return each value itself, and a list that contains it: the index can find both."""
     return [found for value in map(_escaped, values) for found in (value, [value])]
 
 
@@ -144,7 +144,7 @@ class FilterSql:
             )
 
     def more(self, parameter: list[str]) -> str:
-        """Return the placeholder of one more parameter, behind those of the condition."""
+        """Add a parameter after those of the condition, and return its placeholder."""
         return self._placeholder(parameter)
 
     def _condition(self, wanted: Filter) -> str:

@@ -1,4 +1,4 @@
-"""The knowledge graph in plain tables: a walk of any depth is one statement."""
+"""The knowledge graph in plain tables: a traversal of any depth is one statement."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _by_id = attrgetter("id")
 
 
 class PostgresGraph(GraphStorage):
-    """``GraphStorage`` in three tables: entities, their names, and relationships.
+    """Stores the graph in three tables: entities, their names, and relationships.
 
     ::
 
@@ -58,7 +58,7 @@ class PostgresGraph(GraphStorage):
         )
 
     async def walk(self, walk: Walk) -> SubGraph:
-        """Return the subgraph within reach of an entity."""
+        """Return the entities and relationships that a traversal reaches from an entity."""
         rows = await self._engine.search(
             _SQL["walk"],
             *(self._tenant, walk.start, walk.depth, walk.types),
@@ -72,14 +72,14 @@ class PostgresGraph(GraphStorage):
         )
 
     async def delete_entity(self, entity_id: str) -> bool:
-        """Delete an entity and its relationships."""
+        """Delete an entity and its relationships. Returns whether it existed."""
         gone: bool = await self._engine.fetchval(
             _SQL["delete_entity"], self._tenant, entity_id, safe=False
         )
         return gone
 
     async def delete_relationship(self, relationship_id: str) -> bool:
-        """Delete a relationship."""
+        """Delete a relationship. Returns whether it existed."""
         gone = await self._engine.fetchval(
             _SQL["delete_relationship"], self._tenant, relationship_id, safe=False
         )
@@ -98,9 +98,9 @@ class PostgresGraph(GraphStorage):
 
 
 def _ordered(nearer: str | None, numbers: str | None, entities: list[Entity]) -> tuple[Entity, ...]:
-    """Sort entities by the first level that has their number, then by id; the rest is last.
+    """Sort entities by their distance from the start, then by id; others come last.
 
-    It is done here because Postgres would have to compare texts, which is slow.
+    Sorting here is faster than in Postgres, which would have to compare texts.
     """
     left = dict(zip((numbers or "").split(), entities, strict=True))
     found: list[Entity] = []

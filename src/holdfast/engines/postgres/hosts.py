@@ -1,4 +1,4 @@
-"""Connect to the host of a URL that takes writes, where the URL names several hosts.
+"""Connects to the host that accepts writes, if a URL names several hosts.
 
 The driver knows such URLs, but has one timeout for all hosts: a host that does not answer, as after
 a power cut, would use it up before the next one is tried.
@@ -19,11 +19,11 @@ DEFAULT_PORT = 5432
 LAST_PORT = 65_535
 _TARGET = "target_session_attrs"
 _NEXT_HOST = ("57P01", "57P02", "57P03")
-"""The server starts or shuts down."""
+"""SQLSTATEs of a server that is starting or shutting down: the next host is tried."""
 
 
 def hosts_of(url: str) -> list[tuple[str, int]]:
-    """Return the hosts and ports of a URL, in its order; a host that is not named is empty.
+    """Return the hosts and ports of a URL, in its order; a missing host name is ``""``.
 
     >>> hosts_of("postgresql://ana@db1,db2:5433/main")
     [('db1', 5432), ('db2', 5433)]
@@ -48,9 +48,9 @@ def hosts_of(url: str) -> list[tuple[str, int]]:
 
 
 def connector(url: str) -> Connect:
-    """Return what opens the connections of a pool. It tries the host that worked last first.
+    """Return the function by which a pool connects. It tries the host that worked last first.
 
-    With several hosts, only one that takes writes will do, unless the URL has another
+    With several hosts, it connects only to one that accepts writes, unless the URL sets
     ``target_session_attrs``. Each host has an equal share of the timeout. ::
 
         pool = await asyncpg.create_pool(url, connect=connector(url))
@@ -87,7 +87,7 @@ async def _connect(dsn: str, **how: Any) -> Any:
 
 
 def _may_be_another(error: BaseException) -> bool:
-    """Whether another host may be the one: this one does not answer, or takes no writes."""
+    """Return whether the next host should be tried: this one is down or accepts no writes."""
     if isinstance(error, asyncpg.PostgresError):
         state = str(getattr(error, "sqlstate", None) or "")
         return state.startswith("08") or state in _NEXT_HOST

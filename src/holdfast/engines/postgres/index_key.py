@@ -1,4 +1,4 @@
-"""Words and names as keys of an index: a btree cannot store long entries."""
+"""Words and names as keys of an index: a btree cannot store long keys."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ MAX_BYTES = 512
 
 
 def index_key(text: str) -> str:
-    """Return the key of a text that is looked up as a whole: itself, or its digest if it is long.
+    """Return the index key of a text: the text, or its digest if it is long.
 
     No word and no folded name has a colon, so no text equals a digest.
 

@@ -1,4 +1,4 @@
-"""Index the waiting events of all tenants, beside the processes that append and recall."""
+"""Indexes the waiting events of all tenants, in a process that neither appends nor recalls."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ AGENTS = 1000
 
 
 class PostgresIndexer(EventIndexer):
-    """``EventIndexer`` of a database.
+    """Indexes the waiting events of all tenants in one database.
 
     ::
 
@@ -28,12 +28,12 @@ class PostgresIndexer(EventIndexer):
         self._engine = engine
 
     async def waiting(self) -> int:
-        """Return how many events wait at most."""
+        """Return an upper bound of the number of waiting events."""
         [row] = await self._engine.fetch_across(_SQL["waiting"], safe=True)
         return int(row[0])
 
     async def drain(self, progress: Callable[[int], None] | None = None) -> int:
-        """Index until no event waits."""
+        """Index events until none waits. Returns how many were indexed."""
 
         async def fetch(sql: LiteralString, tenant: str, *args: Any) -> Sequence[Any]:
             return await self._engine.fetch(sql, tenant, *args, safe=True)

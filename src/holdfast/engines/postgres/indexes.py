@@ -1,6 +1,6 @@
 """The indexes of vectors, built by maintenance.
 
-Large collections have one for each dimension, and each large agent has one for its events.
+Each dimension of large collections has an index, and so have the events of each large agent.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from holdfast.engines.postgres.errors import mapped
 from holdfast.engines.postgres.queries import load
 
 THRESHOLD = 5_000
-"""Up to this many documents in a collection, all are compared: it is exact, and as fast."""
+"""In a collection of up to this many documents all are compared, which is exact and as fast."""
 
 MAX_VECTOR, MAX_HALFVEC = 2_000, 4_000
 """The most dimensions of an index in 32 and in 16 bits."""
 
 MAX_AGENTS = 100
-"""How many agents have an index of their vectors, the largest first: each makes plans slower."""
+"""How many agents have a vector index, the largest first: each index makes planning slower."""
 
 _SQL = load("indexes")
 _LOCK = 0x686F6C6466617375
@@ -27,7 +27,7 @@ _LOCK = 0x686F6C6466617375
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """The indexed expression of one dimension, the query expression, and the operator class.
+    """The indexed expression for a dimension, the expression in queries, and the operator class.
 
     >>> Near.of(384).embedding
     '(embedding::public.vector(384))'
@@ -39,7 +39,7 @@ class Near:
 
     @classmethod
     def of(cls, dimension: int) -> Near:
-        """Use 32 bits, 16 bits for more dimensions, and beyond that the embedding, unindexed."""
+        """Return 32-bit vectors; 16-bit ones for more dimensions; above that, no index."""
         query = "$3::real[]::public.vector"
         if dimension <= MAX_VECTOR:
             return cls(f"(embedding::public.vector({dimension}))", f"(SELECT {query})")
@@ -55,7 +55,7 @@ class Near:
 
 
 async def index_collections(connection: Any, *, threshold: int = THRESHOLD) -> AsyncIterator[str]:
-    """Build the indexes that large collections lack, and search these collections through them.
+    """Build the missing vector indexes of large collections, and make searches use them.
 
     Run it under the role that migrates, on a connection outside of a transaction. It does not block
     writers, and it restarts a build that was interrupted. It yields a description of each step as
@@ -89,7 +89,7 @@ async def index_collections(connection: Any, *, threshold: int = THRESHOLD) -> A
 
 
 async def index_event_vectors(connection: Any, *, threshold: int = THRESHOLD) -> AsyncIterator[str]:
-    """Build the index that the vectors of each large agent lack, and drop those not used any more.
+    """Build the missing vector indexes of large agents, and drop those that are no longer used.
 
     It runs as ``index_collections`` does. ::
 
@@ -128,7 +128,7 @@ async def _drop(connection: Any, index: str) -> None:
 
 
 async def build_progress(connection: Any) -> float | None:
-    """Return how far a build is, from 0 to 1; ``None`` if there is none.
+    """Return the progress of the current index build, from 0 to 1; ``None`` if there is none.
 
     ::
 

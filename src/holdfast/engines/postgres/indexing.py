@@ -17,13 +17,13 @@ from holdfast.values.text import tokenize
 _SQL = load("indexing")
 
 BATCH = 1000
-"""About how many events are indexed at once: ranges are taken until they hold this many."""
+"""About how many events are indexed at once: ranges are claimed until they have this many."""
 
 MERGE_AFTER = 64
-"""After so many batches, the blocks of an agent are merged."""
+"""After this many batches, the index blocks of an agent are merged."""
 
 LOOKED_AT = 4
-"""How many messages before a range are read first: the last three with text are among them."""
+"""How many messages before a range are read at first: enough if three of them have text."""
 
 _BLOCK = 256
 _BITS = 21
@@ -32,13 +32,13 @@ _MOST_BOUND = 32767
 _MAX_NAME = 200
 
 UNREADABLE = (CodecError, OverflowError, TypeError, ValueError)
-"""What an event that cannot be read raises. The events of other agents are indexed all the same."""
+"""The errors of an event that cannot be read. The events of other agents are still indexed."""
 
 Fetch = Callable[..., Awaitable[Sequence[Any]]]
 
 
 def stored_name(key: str) -> str:
-    """Return a speaker's key as it is stored: a long one by its digest, so that it fits an index.
+    """Return a speaker's key in its stored form: a long key is replaced by its digest.
 
     >>> stored_name("ana b")
     'ana b'
@@ -49,7 +49,7 @@ def stored_name(key: str) -> str:
 
 @dataclass(slots=True)
 class IndexedEvent:
-    """What the index stores of an event, and what an embedder reads of it."""
+    """The fields of an event that the index stores and that an embedder reads."""
 
     session_key: int
     epoch: int
@@ -66,7 +66,7 @@ class IndexedEvent:
 
 @dataclass(slots=True)
 class WordBatch:
-    """Some waiting events of one agent, prepared for its index."""
+    """Waiting events of one agent, prepared for its index."""
 
     agent: str
     version: int
@@ -75,10 +75,10 @@ class WordBatch:
 
     events: list[IndexedEvent] = field(default_factory=list)
     complete: bool = True
-    """Whether enough messages before each range were read."""
+    """Whether enough messages before each range were read to know the context."""
 
     fresh: bool = True
-    """Whether none of the events was indexed before."""
+    """Whether all events are new: none of them was indexed before."""
 
     _postings: dict[str, list[tuple[int, int, int]]] = field(default_factory=dict)
     _seen: set[tuple[int, int, int]] = field(default_factory=set)
@@ -87,7 +87,7 @@ class WordBatch:
     _said: int = 0
 
     def read(self, row: Any, looked_at: int) -> None:
-        """Take a row of ``waiting_events``; rows come in order."""
+        """Add a row of ``waiting_events``. Rows must be added in order."""
         _, _, session_key, epoch, first, last, ahead, numbered, at_epoch, seq, *content = row
         kind, when, body, embedded = content
         if (session_key, epoch, first) not in self.ranges:
@@ -139,7 +139,7 @@ class WordBatch:
             self._postings.setdefault(lexeme, []).append((at, times, length))
 
     def arguments(self) -> tuple[Any, ...]:
-        """Return what the statement ``index`` takes after the tenant."""
+        """Return the parameters of the statement ``index``, without the tenant."""
         slots = ("session_key", "epoch", "seq", "length", "speaker", "said", "asks", "borrows")
         blocks: list[tuple[str, int, int, int, int, int]] = []
         postings: list[int] = []
@@ -177,7 +177,7 @@ def batches(rows: Sequence[Any], looked_at: int = LOOKED_AT) -> list[WordBatch]:
 async def read_batches(
     fetch: Fetch, tenant: str, agents: Sequence[str], limit: int = BATCH
 ) -> list[WordBatch]:
-    """Read about ``limit`` waiting events of agents, with all that they may borrow from."""
+    """Read about ``limit`` waiting events of agents, with the messages before them as context."""
     looked_at = LOOKED_AT
     while True:
         rows = await fetch(_SQL["unindexed"], tenant, agents, limit, looked_at)
@@ -188,7 +188,7 @@ async def read_batches(
 
 
 async def write_batch(fetch: Fetch, tenant: str, batch: WordBatch, *, merge_after: int) -> bool:
-    """Add a batch to the index. Return whether it was: not if the index changed meanwhile."""
+    """Add a batch to the index. Returns ``False`` if the index changed since the batch was read."""
     [[small]] = await fetch(_SQL["index"], tenant, *batch.arguments())
     if small >= merge_after:
         await fetch(_SQL["merge"], tenant, batch.agent)
@@ -202,7 +202,7 @@ async def write_embedded_batch(
     vectors: Mapping[int, Sequence[float]],
     model: tuple[str, int],
 ) -> bool:
-    """Add a batch to the index, with vectors by the ordinals of its events; see ``write_batch``."""
+    """Add a batch to the index with vectors, by event ordinal. Returns as ``write_batch`` does."""
     [[small]] = await fetch(
         *(_SQL["index_with_vectors"], tenant, *batch.arguments(), list(batch.ranges.values())),
         *(*model, list(vectors), [number for vector in vectors.values() for number in vector]),
@@ -211,9 +211,9 @@ async def write_embedded_batch(
 
 
 async def index_batch(fetch: Fetch, tenant: str, agent: str, *, limit: int = BATCH) -> int:
-    """Index some of an agent's queued events. Return how many; 0 when the queue is empty.
+    """Index some of an agent's queued events. Returns how many; 0 if the queue is empty.
 
-    A batch that another process was faster with is read again.
+    If another process has indexed the batch meanwhile, the next one is read.
     """
     while found := await read_batches(fetch, tenant, [agent], limit):
         for batch in found:

@@ -25,11 +25,11 @@ _SEARCH_PARAMETERS, _NEAR_PARAMETERS = 6, 9
 _EPSILON = float(np.finfo(np.float32).eps)
 _MOST = 1 << 40
 _LAST = "\U0010ffff" * 129
-"""Greater than every label: a label has at most 128 of the greatest character."""
+"""Sorts after every label: a label has at most 128 characters."""
 
 
 class PostgresItems(ItemStorage):
-    """``ItemStorage`` in a row for each item and each namespace.
+    """Stores items, with one row for each item and each namespace.
 
     ::
 
@@ -46,7 +46,7 @@ class PostgresItems(ItemStorage):
     async def get(
         self, owner: str, keys: Sequence[ItemKey], *, refresh: bool
     ) -> Sequence[Item | None]:
-        """Return items in the order of their keys."""
+        """Return items in the order of their keys; ``None`` for a key that does not exist."""
         if len(keys) == 1:
             [at] = keys
             sql = _SQL["get_one_refreshed"] if refresh else _SQL["get_one"]
@@ -65,7 +65,7 @@ class PostgresItems(ItemStorage):
         return [_item(at, found[at]) if at in found else None for at in keys]
 
     async def put(self, owner: str, writes: Sequence[ItemWrite]) -> list[int]:
-        """Store and delete items in one step."""
+        """Store and delete items in one transaction. Returns their versions."""
         scope = {"tenant": self._tenant, "collection": owner}
         versions: list[int] = await self._engine.fetchval(
             _SQL["put"],
@@ -83,7 +83,7 @@ class PostgresItems(ItemStorage):
         return versions
 
     async def search(self, owner: str, search: ItemSearch) -> list[ItemHit]:
-        """Return items by their best vector, then by version."""
+        """Return items, the closest vector first; without a query, the newest first."""
         query = search.vector
         condition = FilterSql(
             search.wanted,
@@ -120,7 +120,7 @@ class PostgresItems(ItemStorage):
         return [tuple(row["path"]) for row in rows]
 
     async def _refreshed(self, owner: str, hits: list[ItemHit]) -> list[ItemHit]:
-        """Start the windows of the found items again, if any expire: a second statement."""
+        """Restart the time to live of the found items that expire, by a second statement."""
         keys = [ItemKey(hit.item.namespace, hit.item.key) for hit in hits if hit.item.expires_at]
         if not keys:
             return hits
@@ -139,7 +139,10 @@ def _newest(rows: Sequence[Any]) -> list[ItemHit]:
 
 
 def _page(query: list[float], limit: int, offset: int, rows: Sequence[Any]) -> list[ItemHit]:
-    """Return a page by exact cosines: the rows are those of the page and those next to it."""
+    """Return a page ordered by exact cosines.
+
+    ``rows`` are those of the page by approximate cosines, and their neighbours.
+    """
     scored = list(zip(_scores(query, rows), rows, strict=True))
     scored.sort(key=lambda one: (one[0] is None, -(one[0] or 0.0), -one[1]["version"]))
     # All items before the first of these rows come before the page.
@@ -150,7 +153,7 @@ def _page(query: list[float], limit: int, offset: int, rows: Sequence[Any]) -> l
 
 
 def _scores(query: list[float], rows: Sequence[Any]) -> list[float | None]:
-    """Return the score of each row's best vector, all computed at once."""
+    """Return for each row the score of its best vector; ``None`` if it has no vectors."""
     vectors = [one for row in rows for one in row["vectors"]]
     if not vectors:
         return [None] * len(rows)
@@ -161,12 +164,12 @@ def _scores(query: list[float], rows: Sequence[Any]) -> list[float | None]:
 
 
 def _range(prefix: Sequence[str | None]) -> tuple[list[str | None], list[str | None]]:
-    """Return the first path that begins with a prefix, and one that is greater than all of them."""
+    """Return the bounds of all paths with a prefix: the first one, and one after the last."""
     return [*prefix], [*prefix, _LAST]
 
 
 def _vectors(vectors: Sequence[list[float]]) -> str:
-    """Return vectors as the text of an array of pgvector's."""
+    """Return vectors as a Postgres array literal of pgvector values."""
     return "{" + ",".join(f'"{encode_numbers(one)}"' for one in vectors) + "}"
 
 

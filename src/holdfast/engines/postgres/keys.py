@@ -14,7 +14,7 @@ _SQL = load("keys")
 
 
 class PostgresKeys(KeyStorage):
-    """``KeyStorage`` in a table.
+    """Stores the API keys of one tenant.
 
     ::
 
@@ -26,7 +26,7 @@ class PostgresKeys(KeyStorage):
         self._engine = engine
 
     async def create(self, draft: KeyDraft) -> ApiKey:
-        """Store a key."""
+        """Store a key, and return it."""
         row = await self._engine.fetchrow(
             _SQL["create"],
             *(self.tenant, draft.digest, draft.id, draft.owner, encode_json(draft.name)),
@@ -36,12 +36,12 @@ class PostgresKeys(KeyStorage):
         return _to_key(row)
 
     async def verify(self, tenant: str, digest: str) -> ApiKey | None:
-        """Return a live key."""
+        """Return the key with this digest if it is neither revoked nor expired, or ``None``."""
         row = await self._engine.fetchrow(_SQL["verify"], tenant, digest, USE_SECONDS, safe=True)
         return None if row is None else _to_key(row)
 
     async def live(self, key_id: str) -> ApiKey | None:
-        """Return a live key by its id."""
+        """Return a key by its id if it is neither revoked nor expired, or ``None``."""
         row = await self._engine.fetchrow(_SQL["live"], self.tenant, key_id, safe=True)
         return None if row is None else _to_key(row)
 
@@ -51,20 +51,20 @@ class PostgresKeys(KeyStorage):
         return [_to_key(row) for row in rows]
 
     async def revoke(self, key_id: str) -> bool:
-        """Revoke a key."""
+        """Revoke a key. Returns ``False`` if there is none, or it was revoked before."""
         # Not retried after a lost answer: the second try would return that there was no key.
         return bool(await self._engine.fetchval(_SQL["revoke"], self.tenant, key_id, safe=False))
 
     async def rotate(
         self, key_id: str, new_id: str, digest: str, grace_seconds: float
     ) -> ApiKey | None:
-        """Store a new key like a live one; the old one expires after the grace time."""
+        """Replace a valid key by a new one; the old one expires after the grace time."""
         args = (self.tenant, key_id, digest, new_id, grace_seconds)
         row = await self._engine.fetchrow(_SQL["rotate"], *args, safe=True)
         return None if row is None else _to_key(row)
 
     async def delete(self, key_id: str) -> bool:
-        """Delete a key that is not live."""
+        """Delete a revoked or expired key. Returns whether there was one."""
         # Not retried after a lost answer: the second try would return that there was no key.
         return bool(await self._engine.fetchval(_SQL["delete"], self.tenant, key_id, safe=False))
 

@@ -19,10 +19,10 @@ _SQL = load("channel")
 _log = logging.getLogger("holdfast.postgres")
 
 NOTICES = "holdfast"
-"""The channel to listen on: the payload of a notification is a digest of the topic with news."""
+"""The channel of ``LISTEN``. The payload of a notification is a digest of its topic."""
 
 LEAST_CONNECTIONS = 3
-"""One to listen, one for a stream of bytes that is being stored, one for everything else."""
+"""One to listen, one for a blob that is being stored, one for everything else."""
 
 ECHO_SECONDS = 5.0
 CHECK_SECONDS = 30.0
@@ -34,7 +34,7 @@ LAST_POLL_SECONDS = 0.5
 
 
 class Bell:
-    """Rings when there may be something new: on a notification, or when it is time to poll.
+    """Wakes a waiter when there may be something new: on a notification, or at the next poll.
 
     ::
 
@@ -54,13 +54,13 @@ class Bell:
         self._rung.set()
 
     async def notice(self) -> None:
-        """Wait for a notification, without polling; also return when listening starts or stops."""
+        """Wait for a notification, without polling. Also returns when listening starts or stops."""
         self._listener.start()
         await self._rung.wait()
         self._rung.clear()
 
     async def wait(self, *, found: bool) -> None:
-        """Wait for a notification or the next poll; ``found``: the last poll had a result."""
+        """Wait for a notification or the next poll; ``found``: the last poll found something."""
         self._listener.start()
         self._patience = FIRST_POLL_SECONDS if found else min(self._patience * 2, LAST_POLL_SECONDS)
         patience = LISTENING_POLL_SECONDS if self._listener.hears else self._patience
@@ -72,8 +72,8 @@ class Listener:
     """Wakes the waiters of a topic.
 
     A notification is a hint: waiters also poll, and more often if no notifications arrive. None
-    arrive through a transaction pooler, which a notification to ourselves detects. A small pool has
-    no connection to listen on.
+    arrive through a transaction pooler, so the listener sends one to itself as a test. A small pool
+    has no connection to listen on.
 
     ::
 
@@ -94,7 +94,7 @@ class Listener:
 
     @contextmanager
     def bell(self, topic: str) -> Iterator[Bell]:
-        """Yield a bell that rings for a topic."""
+        """Yield a bell that is rung by notifications of a topic."""
         bell = Bell(self)
         self._bells.setdefault(topic, set()).add(bell)
         self._topics[self._digest(topic)] = topic
@@ -107,12 +107,12 @@ class Listener:
                 self._topics.pop(self._digest(topic), None)
 
     def start(self) -> None:
-        """Start a background task that listens for notices, until there is no bell to ring."""
+        """Start a background task that listens for notifications while there are bells."""
         if not self._closed and (self._task is None or self._task.done()):
             self._task = asyncio.create_task(self._run())
 
     async def aclose(self) -> None:
-        """Release the connection and wake all waiters, which then find the engine closed."""
+        """Release the connection and wake all waiters, which then raise: the engine is closed."""
         self._closed = True
         if self._task is not None:
             self._task.cancel()
@@ -159,7 +159,7 @@ class Listener:
                             await connection.remove_listener(NOTICES, self._heard)
 
     async def _read_key(self) -> None:
-        """Read the key of the digests; a restored database may have another."""
+        """Read the key of the digests: a database that was restored may have another key."""
         rows = await self._engine.fetch_across(_SQL["notice_key"], safe=True)
         self._key = rows[0]["key"]
         self._topics = {self._digest(topic): topic for topic in self._bells}
@@ -168,7 +168,7 @@ class Listener:
         return notice_digest(self._key, topic)
 
     async def _echoed(self) -> None:
-        """Raise unless a notification to ourselves arrives."""
+        """Send a notification to this connection. Raises if it does not arrive."""
         self._echo.clear()
         await self._engine.fetch_across(_SQL["echo"], self._own, safe=True)
         if not await _happens(self._echo, within=ECHO_SECONDS):
@@ -177,7 +177,7 @@ class Listener:
             )
 
     def _set_hears(self, *, hears: bool) -> None:
-        """Wake all waiters on a change: they poll for missed events and adapt their interval."""
+        """Record whether notifications arrive. On a change, wake all waiters so that they poll."""
         if hears is not self.hears:
             self.hears = hears
             self._ring_all()
@@ -195,7 +195,7 @@ class Listener:
 
 
 def notice_digest(key: bytes, topic: str) -> str:
-    """Return what a notice of a topic carries, as ``holdfast.notify`` makes it.
+    """Return the payload of a notification for a topic, as the SQL function ``notify`` makes it.
 
     >>> notice_digest(b"key", "work")
     '000c4f464f79172247e421e584991344'

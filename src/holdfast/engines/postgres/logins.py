@@ -19,7 +19,7 @@ KINDS = {
     "consolidator": CONSOLIDATOR_ROLE,
     "reader": READER_ROLE,
 }
-"""What a process does, and the role that its login is a member of."""
+"""The kinds of processes, and the role that the login of each kind is a member of."""
 
 _SQL = load("roles")
 _ITERATIONS = 4096
@@ -27,9 +27,9 @@ _LONGEST_NAME = 63
 
 
 async def make_login(connection: Any, name: str, password: str, kinds: Sequence[str]) -> bool:
-    """Create a login role or change its password; ``True`` if it is new.
+    """Create a login role or change its password. Returns ``True`` if the role is new.
 
-    The server gets a SCRAM verifier, so that the password is in no log and no statistics. ::
+    The server gets a SCRAM verifier, so that the password is not in its logs or statistics. ::
 
         await make_login(connection, "my_worker", password, ["worker"])
     """
@@ -61,7 +61,7 @@ async def make_login(connection: Any, name: str, password: str, kinds: Sequence[
 
 
 def scram_verifier(password: str, salt: bytes | None = None) -> str:
-    """Return what Postgres stores of a password (RFC 5803).
+    """Return the SCRAM verifier that Postgres stores for a password (RFC 5803).
 
     >>> scram_verifier("secret", b"salt")[:33]
     'SCRAM-SHA-256$4096:c2FsdA==$ZgOBn'

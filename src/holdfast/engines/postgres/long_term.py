@@ -33,7 +33,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 class PostgresLongTerm(LongTermStorage):
-    """``LongTermStorage`` of the Postgres engine: facts, with their words, vectors and links.
+    """The facts of one tenant in Postgres, with their words, vectors and links.
 
     ::
 
@@ -47,7 +47,7 @@ class PostgresLongTerm(LongTermStorage):
         self._tenant = tenant
 
     async def save(self, scope: FactScope, memory_id: str, draft: FactDraft, language: str) -> str:
-        """Store a fact, its words and its links."""
+        """Store a fact, its words and its links. Returns its id."""
         words = _lexemes(draft.content, language)
         try:
             saved: str = await self._engine.fetchval(
@@ -67,7 +67,7 @@ class PostgresLongTerm(LongTermStorage):
     async def update(
         self, scope: FactScope, memory_id: str, change: FactChange, language: str
     ) -> str:
-        """Store a fact in place of another, with its words and its links."""
+        """Store a fact that supersedes another, with its words and links. Returns its id."""
         words = _lexemes(change.content, language)
         try:
             saved: str = await self._engine.fetchval(
@@ -85,7 +85,7 @@ class PostgresLongTerm(LongTermStorage):
         return saved
 
     async def replayed(self, scope: FactScope, draft: FactDraft | FactChange) -> str | None:
-        """Return the id of an earlier save with the same key."""
+        """Return the id of the fact that an earlier save with the same idempotency key stored."""
         args = (self._tenant, *scope, draft.key, _fingerprint(draft))
         try:
             earlier: str | None = await self._engine.fetchval(_SQL["replayed"], *args, safe=True)
@@ -94,13 +94,13 @@ class PostgresLongTerm(LongTermStorage):
         return earlier
 
     async def get(self, scope: FactScope, memory_id: str) -> Memory | None:
-        """Return a fact."""
+        """Return a fact, or ``None``."""
         args = (self._tenant, *scope, memory_id)
         row = await self._engine.fetchrow(_SQL["get"], *args, safe=True)
         return _memory(row) if row else None
 
     async def delete(self, scope: FactScope, memory_id: str) -> bool:
-        """Delete a fact."""
+        """Delete a fact. Returns whether it existed."""
         args = (self._tenant, *scope, memory_id)
         gone: bool = await self._engine.fetchval(_SQL["delete"], *args, safe=False)
         return gone
@@ -116,7 +116,7 @@ class PostgresLongTerm(LongTermStorage):
         return [row["namespace"] for row in rows]
 
     async def recent(self, scope: FactScope, wanted: FactFilter) -> list[Memory]:
-        """Return the newest facts."""
+        """Return the newest facts of a scope."""
         args = (self._tenant, *scope, *_narrowed(wanted))
         rows = await self._engine.fetch(_SQL["recent"], *args, safe=True)
         return [_memory(row, found_by=("recent",)) for row in rows]
@@ -124,7 +124,7 @@ class PostgresLongTerm(LongTermStorage):
     async def search(
         self, scope: FactScope, wanted: FactFilter, question: FactQuestion
     ) -> FoundFacts:
-        """Return the best facts. A row without a score is a fact that lacks words or a vector."""
+        """Return the best facts. Rows without a score are facts that are not indexed yet."""
         by_words = question.mode in {"text", "hybrid"}
         lexemes = list(_lexemes(question.text, question.language)) if by_words else []
         rows = await self._engine.search(
@@ -175,7 +175,7 @@ class PostgresLongTerm(LongTermStorage):
 
 
 def _lexemes(text: str, language: str) -> Counter[str]:
-    """Return the lexemes of a text as the index holds them, in order, with their counts."""
+    """Return the lexemes of a text in their indexed form, with their counts, in order."""
     return Counter(map(index_key, tokenize(text, language=language)))
 
 
@@ -222,7 +222,7 @@ def _fingerprint(draft: FactDraft | FactChange) -> str | None:
 
 
 def _conflict(error: ConflictError, draft: FactDraft | FactChange) -> ConflictError:
-    """Return the contract's error: the database reports only which conflict it is."""
+    """Return the ``ConflictError`` for a database error, which names only the kind of conflict."""
     if error.kind == "superseded":
         return superseded_before(error.key, str(error))
     return used_before(error.key, draft.key or "")

@@ -13,11 +13,11 @@ from holdfast.engines.postgres.queries import load
 
 _BATCH = 1000
 _INDEXED_AT_ONCE = 4000
-"""Fewer blocks to merge later than in the batches of a recall."""
+"""Larger batches than a recall uses leave fewer index blocks to merge."""
 
 _SLICES = 8
 _FREE_AFTER = 2000
-"""After so many rows that merging removed, their space is freed."""
+"""After merging has removed this many rows, ``VACUUM`` frees their space."""
 
 _INDEXING = load("indexing")
 _log = logging.getLogger("holdfast.engines.postgres")
@@ -50,7 +50,7 @@ class Maintenance:
         }
 
     async def _purge(self, sql: LiteralString) -> int:
-        """Delete expired rows in batches, so that no statement waits long for a lock."""
+        """Delete expired rows in batches, so that locks are short."""
         total = 0
         with mapped(wrote=True):
             while gone := await self._connection.fetchval(sql, _BATCH):
@@ -79,10 +79,10 @@ class Maintenance:
                     failed.add((tenant, agent))
 
     async def _merge_blocks(self) -> int:
-        """Merge the blocks of agents that were indexed in more than one batch since the last time.
+        """Merge the index blocks of agents that were indexed in several batches since the last run.
 
-        Returns how many rows fewer there are. Each slice is merged in a transaction of its own, and
-        the space of its old rows is freed for the next one, so that the table does not double.
+        Returns by how many rows the table shrank. Each slice is merged in a separate transaction,
+        and the space of its old rows is reused by the next, so that the table does not double.
         """
         total = freed = 0
         with mapped(wrote=True):
@@ -98,7 +98,7 @@ class Maintenance:
         return total
 
     async def _free_blocks(self) -> None:
-        """Run ``VACUUM`` on the blocks, if the role may."""
+        """Run ``VACUUM`` on the table of index blocks, if the role may."""
         for [statement] in await self._connection.fetch(_INDEXING["free_blocks"]):
             await self._connection.execute(statement)
 

@@ -23,7 +23,7 @@ LOCK = 0x686F6C6466617374
 """The advisory lock that one migrating process holds: the bytes of "holdfast"."""
 
 LOCK_SECONDS = 0.05
-"""How long to wait before the lock is tried again."""
+"""How long to wait between two attempts to get the lock."""
 
 _FILE = re.compile(r"(\d{4})_(\w+)\.sql")
 _VERSION = re.compile(r"-- version: (\d+)\n")
@@ -33,7 +33,7 @@ _SQL = load("migrate")
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """One file: its number, its name, and its SQL."""
+    """One migration file: its number, its name, and its SQL."""
 
     version: int
     name: str
@@ -57,7 +57,7 @@ class Migration:
 
 @dataclass(frozen=True, slots=True)
 class FunctionFile:
-    """The functions of one subject. A change of the file raises its version."""
+    """A file of current SQL functions on one subject. Changing the file raises its version."""
 
     version: int
     name: str
@@ -170,10 +170,10 @@ def check(found: SchemaStatus) -> None:
 
 
 async def migrate(connection: Any) -> Sequence[Migration | FunctionFile]:
-    """Apply the pending migrations and return them; other processes wait, then have none pending.
+    """Apply the pending migrations and return them. Other processes wait until it is done.
 
     Neither a migration nor the wait for another process has a time limit: the session's
-    ``statement_timeout`` is for the statements of stores.
+    ``statement_timeout`` does not apply to them.
     """
     with mapped(wrote=True):
         limit = await connection.fetchval(_SQL["statement_timeout"])
@@ -227,7 +227,7 @@ async def _apply(connection: Any, one: Migration | FunctionFile) -> None:
 
 
 def grants(role: str) -> list[str]:
-    """Return the statements of the migrating role that let ``role`` use the schema, no more.
+    """Return the statements by which the migrating role grants ``role`` the use of the schema.
 
     >>> grants("app")[0]
     'GRANT USAGE ON SCHEMA holdfast TO "app"'

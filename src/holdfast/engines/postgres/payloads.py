@@ -35,10 +35,10 @@ _TYPES: dict[type, str] = {str: "string", int: "number", float: "number", bool: 
 
 
 def stored_filterable(type: str, body: str) -> str | None:
-    """Return the filterable part of an event to store beside its body, or ``None``.
+    """Return the filterable part of an event that is stored with its body, or ``None``.
 
-    A message has only its role and name there, so nothing is stored for it: a filter reads its
-    body instead. Most events are messages, and they are appended far more often than filtered.
+    Only the role and name of a message are filterable, so nothing is stored for it: a filter reads
+    its body instead. Most events are messages, and they are appended far more often than filtered.
 
     >>> stored_filterable("message", '{"v":1,"role":"user","content":[]}')
     >>> stored_filterable("decision", '{"use":"postgres"}')
@@ -48,7 +48,7 @@ def stored_filterable(type: str, body: str) -> str | None:
 
 
 def filterable_text(body: str) -> str:
-    r"""Return the filterable part of a body for jsonb; ``holdfast.filterable_of`` does the same.
+    r"""Return the filterable part of a body as jsonb text, like the SQL function ``filterable_of``.
 
     >>> print(filterable_text('{"a":"\\u0000","b":[1],"c":2}'))
     {"a":"\u00010","c":2}
@@ -63,7 +63,7 @@ def filterable_text(body: str) -> str:
 
 
 def _fits(raw: bytes) -> bool:
-    """Return whether the JSON text of a value is that of a scalar that a filter can use."""
+    """Return whether the JSON text of a value is a scalar that a filter can compare."""
     if raw[:1] in (b"{", b"["):
         return False
     if raw[:1] != b'"' or len(raw) <= MAX_TEXT_BYTES + 2:

@@ -13,9 +13,9 @@ _HEAD = re.compile(r"^-- name: (\w+)[ \t]*\n", re.MULTILINE)
 
 @cache
 def load(contract: str, *, package: str = __package__) -> Mapping[str, LiteralString]:
-    """Return the statements of one contract by name; their text never depends on input.
+    """Return the statements of ``sql/<contract>.sql`` by name; their text never depends on input.
 
-    ``package`` is the one whose folder ``sql`` holds the file.
+    ``package`` is the Python package that has the folder ``sql``.
 
     >>> "ping" in load("engine")
     True
@@ -32,7 +32,7 @@ def load(contract: str, *, package: str = __package__) -> Mapping[str, LiteralSt
 
 
 def filled(sql: LiteralString, parts: Mapping[str, str]) -> LiteralString:
-    """Return a statement with parts replaced by our own SQL, numbers and placeholders.
+    """Return a statement with parts replaced by other SQL, which must not come from users.
 
     >>> filled("SELECT /* what */ 1", {"/* what */ 1": "2"})
     'SELECT 2'

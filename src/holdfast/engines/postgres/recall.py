@@ -47,21 +47,21 @@ from holdfast.values.text import names_in, tokenize
 _SQL = load("recall")
 _log = logging.getLogger("holdfast.recall")
 TAIL = 32
-"""A search embeds up to this many new events itself, so that it finds them by meaning too."""
+"""If at most this many new events have no vector, a search embeds them itself."""
 
 ROUNDS = 20
-"""A search indexes up to so many batches of waiting events itself: about 20,000 events."""
+"""How many batches of waiting events a search indexes first: about 20,000 events."""
 
 MERGE_AFTER = 256
-"""A search merges the blocks of an agent only if nobody else has done it for so many batches."""
+"""A search merges an agent's index blocks after this many batches, if nothing else did before."""
 
 _BODY_BYTES = 4096
-"""Larger bodies of candidates are read for the hits only, by a second statement."""
+"""Bodies larger than this are read for the hits only, by a second statement."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A question, with its vector or why it has none."""
+    """A question with its vector, or with the reason why it has none."""
 
     question: RecallQuestion
     lexemes: list[str]
@@ -85,7 +85,7 @@ class Recall:
         self._queue = PostgresEmbeddingQueue(engine, tenant=tenant)
 
     async def by_vector(self, vector: list[float], scope: EventScope, limit: int) -> NearestEvents:
-        """Return the nearest events that have a vector."""
+        """Return the events whose vectors are nearest to this one."""
         filters = (*_filters(scope), scope.owner, *payload_filter(scope))
         sql, [agent, *other] = searched(narrowed(_SQL["nearest"], *filters), scope, 12)
         rows = await self._engine.search(
@@ -122,7 +122,7 @@ class Recall:
     async def _search(
         self, asked: _Asked, scope: EventScope, *, index_limit: int
     ) -> dict[str, Any]:
-        """Return the row of ``search_events``, and the batches to index before a search."""
+        """Return the row of ``search_events``, and the batches to index before searching again."""
         begin, other = scope.names
         rows = await self._engine.search(
             *(_SQL["search"], self._tenant, scope.agent, begin, other, MAX_RECALLED_AGENTS),
@@ -138,7 +138,7 @@ class Recall:
         return found
 
     async def _index(self, asked: _Asked, found: dict[str, Any]) -> None:
-        """Add batches to the index. One that changed meanwhile waits for the next search."""
+        """Add batches to the index. A batch that changed meanwhile is left to the next search."""
         for batch in found["batches"]:
             ready = [batch]
             if not batch.complete:
@@ -233,7 +233,7 @@ class Recall:
         return [Recalled(event, 1.0, ("recent",), {}) for event in events]
 
     async def _embed_question(self, question: RecallQuestion) -> _Asked:
-        """Return a question with its vector, or why it has none."""
+        """Return a question with its vector, or with the reason why it has none."""
         lexemes = list(dict.fromkeys(tokenize(question.text)))
         asked = _Asked(question, lexemes, names_in(question.text))
         if self._embedder is None:
@@ -246,7 +246,7 @@ class Recall:
         return _Asked(question, lexemes, asked.names, vector)
 
     async def _embed_tail(self, asked: _Asked, found: dict[str, Any]) -> _Asked:
-        """Embed the waiting events if they are few; leave many to a worker."""
+        """Embed the waiting events if they are few. Many are left to an embedding worker."""
         embedder, model = self._embedder, found["model"]
         if embedder is None:
             return asked
@@ -290,15 +290,15 @@ _COLUMNS = (
     *("word_seconds", "near_seconds", "lexicals", "semantics", "matched", "asks", "borrows"),
     *("spoke", "agents", "sessions", "types", "bodies", "ids", "runs", "times", "epochs", "seqs"),
 )
-"""What ``search_events`` returns."""
+"""The columns that ``search_events`` returns."""
 
 _CANDIDATE = ("sessions", "epochs", "seqs", "lexicals", "semantics", "asks", "spoke")
 _WAITING = 14
-"""How many columns ``waiting_events`` has."""
+"""How many columns ``waiting_events`` returns."""
 
 
 def _problems(degraded: str, waiting: int) -> str:
-    """Return why a search did not find everything."""
+    """Return why a search may have missed events; ``""`` if it did not."""
     if not waiting:
         return degraded
     behind = f"up to {waiting} events are not indexed yet: run `holdfast index`"

@@ -1,4 +1,4 @@
-"""Deletes sessions and ended tasks that are older than a policy allows, in batches."""
+"""Deletes sessions and ended tasks that are older than a retention policy allows, in batches."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _COUNTED = 100_000
 class Retain:
     """The jobs of ``holdfast db maintain --retain``, on one connection outside of a transaction.
 
-    Each batch is a transaction, so a run that is killed has deleted whole sessions and tasks, and
-    the next run goes on.
+    Each batch is one transaction. A run that is killed has deleted only whole sessions and tasks,
+    and the next run continues.
     """
 
     def __init__(self, connection: Any, policy: Retention) -> None:
@@ -28,7 +28,7 @@ class Retain:
         self._policy = policy
 
     def jobs(self) -> dict[str, Callable[[], Awaitable[int]]]:
-        """Return the jobs by name; each returns how many it deleted, or would delete."""
+        """Return the jobs by name. Each returns how many it deleted; in a dry run, would delete."""
         found: dict[str, Callable[[], Awaitable[int]]] = {}
         if self._policy.sessions is not None:
             found["old sessions"] = self._sessions

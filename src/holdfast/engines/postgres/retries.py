@@ -1,4 +1,4 @@
-"""Which failed statements may be sent again, and how often they are."""
+"""Decides which failed statements are sent again, and how often."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class NotConnectedError(OSError):
 
 
 def cause_of(error: BaseException) -> BaseException:
-    """Return the driver's error, also if it was raised before anything was sent."""
+    """Return the driver's error that caused this error."""
     if not isinstance(error, NotConnectedError):
         return error
     known = isinstance(error.cause, (asyncpg.PostgresError, asyncpg.InterfaceError, HoldfastError))
@@ -38,7 +38,7 @@ def cause_of(error: BaseException) -> BaseException:
 
 
 def may_retry(error: BaseException, *, safe: bool) -> bool:
-    """Whether a statement may be sent again; ``safe`` marks it as idempotent."""
+    """Return whether a statement may be sent again; ``safe`` marks it as idempotent."""
     if isinstance(error, NotConnectedError):
         # Wrong password, unknown database, closed pool, an embedded server that does not start:
         # the next try would fail in the same way.
@@ -60,7 +60,7 @@ def may_retry(error: BaseException, *, safe: bool) -> bool:
 async def retried(
     call: Callable[[], Awaitable[Sequence[Any]]], error: BaseException, *, safe: bool
 ) -> Sequence[Any]:
-    """Repeat a failed call for a while, if it may be repeated; else raise our error."""
+    """Retry a failed call for a while if it may be retried; else raise Holdfast's error."""
     if not may_retry(error, safe=safe):
         raise to_holdfast(cause_of(error), wrote=not safe) from error
     try:

@@ -2,8 +2,8 @@
 
 The owner of the tables can drop them, and a superuser can do anything to the server. So a process
 that logs in as one of them works as ``holdfast_app``, which may read and write the rows of the
-tenant that a statement is for, and nothing more. What a login may ask about all tenants, which have
-work and which are to be flushed, depends on the roles it is a member of.
+tenant that a statement is for, and nothing more. Which functions over all tenants a login may call,
+such as which tenants have work, depends on the roles that it is a member of.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ _TRIES = 20
 
 
 async def make_roles(connection: Any) -> bool:
-    """Create the roles and grant them the schema; ``False`` if the login role may not do that.
+    """Create the roles and grant them their rights. Returns ``False`` if the login role may not.
 
-    Safe to repeat: after a migration it grants the new objects. A superuser hands the schema over
-    to ``holdfast_keeper``. ::
+    Safe to repeat: after a migration it grants rights on the new objects. If a superuser runs it,
+    ``holdfast_keeper`` becomes the owner of the schema. ::
 
         await make_roles(connection)
     """
@@ -105,5 +105,5 @@ async def login_role(connection: Any) -> tuple[str, bool]:
 
 
 async def may_work(connection: Any) -> bool:
-    """Whether the role has the rights on the schema that it needs."""
+    """Return whether the role has the rights on the schema that it needs."""
     return bool(await connection.fetchval(_SQL["may_work"], APP_ROLE))

@@ -1,4 +1,4 @@
-"""Calls a function at each statement that an engine sends, for those who ask for it."""
+"""Calls a function for each statement that an engine sends, if one is registered."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from holdfast.engines.postgres.engine import Postgres
 def watch_round_trips(engine: Postgres, call: Callable[[], None]) -> None:
     """Call ``call`` in the context of each statement: one statement is one round trip.
 
-    Statements on a connection that a caller keeps, as of large blobs, are not counted one by one.
-    An engine that nobody watches does nothing for it. ::
+    Statements on a connection that a caller holds, as for large blobs, are not counted one by one.
+    An engine without such a function has no overhead. ::
 
         watch_round_trips(engine, count)
     """

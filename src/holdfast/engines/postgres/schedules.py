@@ -27,7 +27,7 @@ _SQL = load("schedules")
 
 
 class PostgresSchedules(ScheduleStorage):
-    """``ScheduleStorage`` in a table beside the tasks.
+    """The schedules of one tenant, in a table in the database of the tasks.
 
     ::
 
@@ -39,7 +39,7 @@ class PostgresSchedules(ScheduleStorage):
         self._tenant = tenant
 
     async def put(self, draft: ScheduleDraft, *, replace: bool, most: int) -> StoredSchedule:
-        """Store a schedule."""
+        """Store a schedule and return it; ``replace`` permits to replace an existing one."""
         row = await self._engine.fetchrow(
             _SQL["put"],
             *(self._tenant, draft.owner, draft.id, draft.uid, draft.cron, draft.timezone),
@@ -51,21 +51,21 @@ class PostgresSchedules(ScheduleStorage):
         return self._changed(row)
 
     async def get(self, key: ScheduleKey) -> StoredSchedule | None:
-        """Return a schedule."""
+        """Return a schedule, or ``None``."""
         row = await self._engine.fetchrow(_SQL["get"], self._tenant, *key, safe=True)
         return None if row is None else _to_schedule(row)
 
     async def list_schedules(
         self, owner: str | None, after: ScheduleKey | None, limit: int
     ) -> Sequence[StoredSchedule]:
-        """Return schedules by owner and id."""
+        """Return a page of schedules, ordered by owner and id."""
         args = (self._tenant, owner, *(after or (None, "")), limit)
         return [
             _to_schedule(row) for row in await self._engine.fetch(_SQL["list"], *args, safe=True)
         ]
 
     async def set_paused(self, key: ScheduleKey, *, paused: bool) -> StoredSchedule:
-        """Pause or resume."""
+        """Pause or resume a schedule, and return it."""
         # Not retried after a lost answer: it might undo what another client did meanwhile.
         row = await self._engine.fetchrow(
             _SQL["set_paused"], self._tenant, *key, paused, safe=False
@@ -75,19 +75,19 @@ class PostgresSchedules(ScheduleStorage):
         return self._changed(row)
 
     async def delete(self, key: ScheduleKey) -> bool:
-        """Delete a schedule."""
+        """Delete a schedule. Returns whether it existed."""
         # Not retried after a lost answer: the second try would return that there was none.
         return bool(await self._engine.fetchval(_SQL["delete"], self._tenant, *key, safe=False))
 
     async def due(self, limit: int) -> DueSchedules:
-        """Return schedules that are due."""
+        """Return schedules whose next run is due."""
         rows = await self._engine.fetch(_SQL["due"], self._tenant, limit, safe=True)
         return DueSchedules(
             rows[0]["now"], [_to_schedule(row) for row in rows if row["id"] is not None]
         )
 
     async def defer(self, schedule: StoredSchedule, seconds: float) -> None:
-        """Let a schedule be due again later."""
+        """Postpone the next run of a schedule by ``seconds``, for example after an error."""
         draft = schedule.draft
         await self._engine.fetch(
             _SQL["defer"],
@@ -96,7 +96,7 @@ class PostgresSchedules(ScheduleStorage):
         )
 
     async def run(self, run: ScheduleRun) -> list[TaskSnapshot]:
-        """Submit the tasks and advance the schedule, in one transaction."""
+        """Submit the tasks of a run and advance the schedule, in one transaction."""
         drafts = run.drafts
         said = drafts[0].message if drafts else None
         rows = await self._engine.fetch(

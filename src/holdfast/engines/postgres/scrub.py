@@ -1,4 +1,4 @@
-"""Remove the bytes of deleted rows from the files of the server.
+"""Removes the bytes of deleted rows from the files of the server.
 
 Deleted rows stay in the files of their tables and indexes, a sample of values in the statistics of
 the planner, and everything in the write-ahead log, until the space is used again.
@@ -29,7 +29,7 @@ class Scrub:
         self._connection = connection
 
     def jobs(self) -> dict[str, Callable[[], Awaitable[int]]]:
-        """Return the jobs by name; each returns how much it did. Their order matters."""
+        """Return the jobs by name, to be run in this order. Each returns how much it did."""
         return {
             "tables rewritten": self._rewrite_tables,
             "segments of the log overwritten": self._overwrite_log,
@@ -44,7 +44,7 @@ class Scrub:
         return len(statements)
 
     async def _overwrite_log(self) -> int:
-        """Overwrite the segments of the write-ahead log that are kept to be used again.
+        """Overwrite the recycled segments of the write-ahead log, which still have old data.
 
         A checkpoint renames old segments to later ones. Each of those is then filled, first with a
         record and then with empty pages up to its end.

@@ -1,4 +1,4 @@
-"""Append a batch of events to the session log: one statement, one transaction."""
+"""Appends a batch of events to the session log: one statement, one transaction."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def append(
     vectors: Sequence[list[float]] | None = None,
     patches: Sequence[ExpectedWrite] = (),
 ) -> Sequence[Any]:
-    """Append the new entries, all or none. Return a row for each entry, which ``stored`` reads.
+    """Append new entries, all or none. Returns a row per entry, for ``stored`` to read.
 
     The ids make it idempotent: it is retried after a lost answer.
     """
@@ -67,7 +67,7 @@ async def append(
 
 
 async def append_messages(engine: Postgres, tenant: str, entries: Sequence[LogEntry]) -> None:
-    """Append messages of one session, as ``append`` does; their positions are not sent back."""
+    """Append messages of one session, as ``append`` does, but return no positions."""
     if len(entries) == 1:
         await append(engine, tenant, entries)
         return
@@ -79,7 +79,7 @@ async def append_messages(engine: Postgres, tenant: str, entries: Sequence[LogEn
 
 
 async def pop(engine: Postgres, tenant: str, session: str, agent: str) -> PositionedEntry | None:
-    """Remove the newest message of an agent in a session, and return it; ``None`` if none is left.
+    """Remove the newest message of an agent in a session and return it; ``None`` if there is none.
 
     It is not idempotent: a retry would remove another message.
     """
@@ -93,9 +93,11 @@ async def pop(engine: Postgres, tenant: str, session: str, agent: str) -> Positi
 async def replace_tail(
     engine: Postgres, tenant: str, session: str, agent: str, tail: Tail
 ) -> tuple[int, dict[str, tuple[int, int]]]:
-    """Replace the newest messages, all or none. Return the newest number and what is gone.
+    """Replace the newest messages, all or none.
 
-    It is retried after a lost answer: a tail that is there already stays.
+    Returns the newest number, and the ids and positions of the removed events.
+
+    It is retried after a lost answer: if the new tail is stored already, nothing changes.
     """
     _, _, _, ids, _, *rest = _columns(tail.entries)
     run = tail.entries[0].run if tail.entries else ""
@@ -146,7 +148,7 @@ def _columns(entries: Sequence[LogEntry]) -> tuple[list[Any], ...]:
 
 
 def _session_columns(entries: Sequence[LogEntry]) -> tuple[Any, ...]:
-    """Return the parameters of a batch of one session."""
+    """Return the statement parameters of entries of one session."""
     _, agents, types, ids, runs, times, bodies, filterables = _columns(entries)
     return (
         *(entries[0].session, _brief(agents), _brief(types), ids, _brief(runs)),
@@ -167,5 +169,5 @@ def _patch_columns(patches: Sequence[ExpectedWrite]) -> tuple[list[Any], ...]:
 
 
 def _brief(values: list[Any]) -> list[Any]:
-    """Return a column; if all its values are equal, only one of them."""
+    """Return a column; if all its values are equal, a list with only one of them."""
     return values[:1] if len(set(values)) == 1 else values

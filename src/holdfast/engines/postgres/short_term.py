@@ -16,7 +16,7 @@ _SQL = load("short_term")
 
 
 class PostgresStates(StateStorage):
-    """``StateStorage`` in one row per session: an object of the values' JSON texts.
+    """Stores working states, one row per session: a JSON object whose values are JSON texts.
 
     ::
 
@@ -30,7 +30,7 @@ class PostgresStates(StateStorage):
         self._tenant = tenant
 
     async def read(self, session: str, keys: Collection[str] | None) -> StateSnapshot:
-        """Return a state, or some keys of it."""
+        """Return a state; with ``keys``, only these keys of it."""
         wanted = None if keys is None else [escape(key) for key in keys]
         row = await self._row(session, wanted)
         if row is None:
@@ -62,7 +62,7 @@ class PostgresStates(StateStorage):
         return await self._engine.fetchrow(_SQL["read_keys"], *where, wanted, safe=True)
 
     async def write(self, write: StateWrite, expected: int | None) -> int:
-        """Replace or patch a state."""
+        """Replace or patch a state. Returns its new version."""
         args = (
             self._tenant,
             write.session,
@@ -84,13 +84,13 @@ class PostgresStates(StateStorage):
         await self._engine.fetch(_SQL["clear"], self._tenant, session, safe=False)
 
     async def versions(self, session: str, before: int, limit: int) -> list[StateVersion]:
-        """Return the versions that are kept."""
+        """Return the kept versions of a state below ``before``, the newest first."""
         where = (self._tenant, session, before, limit)
         rows = await self._engine.fetch(_SQL["versions"], *where, safe=True)
         return [StateVersion(version, written_at) for version, written_at in rows]
 
     async def read_version(self, session: str, version: int) -> StateSnapshot | None:
-        """Return a version that is kept."""
+        """Return this version of a state; ``None`` if it is not kept."""
         where = (self._tenant, session, version)
         row = await self._engine.fetchrow(_SQL["read_version"], *where, safe=True)
         return None if row is None else _snapshot(row)

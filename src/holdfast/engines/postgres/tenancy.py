@@ -17,12 +17,12 @@ from typing import LiteralString
 _FIRST = re.compile(r"\$1(?![0-9])")
 _TYPED = "($1::holdfast.for_tenant)"
 _STATEMENTS = 2048
-"""How many texts are remembered: more than there are statements, and many filters."""
+"""How many statement texts are cached: more than there are statements, with many filters."""
 
 
 @lru_cache(maxsize=_STATEMENTS)
 def for_tenant(sql: LiteralString) -> LiteralString:
-    """Return a statement that runs for the tenant in ``$1``.
+    """Return a statement that runs for the tenant in its parameter ``$1``.
 
     Raises ``ValueError`` if it has no such parameter.
 

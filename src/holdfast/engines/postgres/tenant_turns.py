@@ -1,4 +1,4 @@
-"""Which tenant gets the next connection while several wait."""
+"""Decides which tenant gets the next connection while several wait."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from holdfast.values.backlog import PoolUse
 class TenantTurns:
     """Distributes a number of connections fairly among tenants.
 
-    A single tenant may use all of them. While several tenants wait, they take turns, and a tenant
-    that has half of the connections gets its next one after the others. ::
+    A single tenant may use all of them. While several tenants wait, they get connections in turn,
+    and a tenant that holds half of them has to let the others go first. ::
 
         turns = TenantTurns(10)
         await turns.take("acme")
@@ -30,17 +30,17 @@ class TenantTurns:
 
     @property
     def waiting(self) -> bool:
-        """Whether a call waits for a turn."""
+        """Whether any call waits for a connection."""
         return bool(self._waiting)
 
     def use(self) -> PoolUse:
-        """Return how many turns have begun, and how many calls wait for one."""
+        """Return how many connections are in use, and how many calls wait for one."""
         held = self._held.total()
         waiting = sum(len(turns) for turns in self._waiting.values())
         return PoolUse(self._free + held, held, waiting)
 
     async def take(self, tenant: str) -> None:
-        """Wait for a turn."""
+        """Wait until this tenant may use a connection."""
         if self._free and not self._waiting:
             self._free -= 1
             self._held[tenant] += 1
@@ -57,7 +57,7 @@ class TenantTurns:
             raise
 
     def give_back(self, tenant: str) -> None:
-        """End a turn, and start the next one."""
+        """End the use of a connection, and wake the next waiting call."""
         self._held[tenant] -= 1
         if not self._held[tenant]:
             del self._held[tenant]
@@ -66,7 +66,7 @@ class TenantTurns:
             self._begin(self._next())
 
     def _next(self) -> str:
-        """Return the longest waiting tenant with less than half, or else the longest waiting."""
+        """Return the tenant that waits longest, if possible one with less than half of all."""
         below = (one for one in self._waiting if self._held[one] < self._half)
         return next(below, next(iter(self._waiting)))
 

@@ -1,4 +1,4 @@
-"""Which tenants have data, on Postgres."""
+"""Lists the tenants that have data, on Postgres."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SQL = load("tenants")
 
 
 class PostgresTenants(TenantList):
-    """``TenantList`` of a database.
+    """Lists the tenants of a database that have data.
 
     ::
 
@@ -21,6 +21,6 @@ class PostgresTenants(TenantList):
         self._engine = engine
 
     async def tenants(self, after: str, limit: int) -> list[str]:
-        """Return the tenants that have data."""
+        """Return a page of the tenants that have data."""
         rows = await self._engine.fetch_across(_SQL["tenants"], after, limit, safe=True)
         return [row[0] for row in rows]

@@ -14,7 +14,7 @@ _SQL = load("history")
 
 
 class PostgresTranscripts(Transcripts):
-    """``Transcripts`` on the session log of the Postgres engine.
+    """The transcripts of one tenant: the messages in the session logs in Postgres.
 
     ::
 
@@ -43,17 +43,17 @@ class PostgresTranscripts(Transcripts):
         return None if popped is None else popped.entry.to_row(popped.seq)
 
     async def replace_tail(self, key: TranscriptKey, tail: Tail) -> int:
-        """Replace the newest messages, all or none."""
+        """Replace the newest messages, all or none. Returns the newest number."""
         whose = (self._tenant, key.session, key.agent)
         last, _ = await session_log.replace_tail(self._engine, *whose, tail)
         return last
 
     async def clear(self, key: TranscriptKey, run: str | None) -> None:
-        """Delete messages."""
+        """Delete the messages of a transcript, or only those of a run."""
         whose = (self._tenant, key.session, key.agent)
         await self._engine.fetch(_SQL["clear"], *whose, run, safe=False)
 
     async def count(self, key: TranscriptKey) -> int:
-        """Return the number of messages."""
+        """Return the number of messages in a transcript."""
         whose = (self._tenant, key.session, key.agent)
         return int(await self._engine.fetchval(_SQL["count"], *whose, safe=True))

@@ -1,4 +1,4 @@
-"""Vectors on pgvector: exact while a collection is small, through its index when it is large."""
+"""Vectors on pgvector: exact search in small collections, through an index in large ones."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from holdfast.values.documents import Document, SearchResult
 from holdfast.values.filters import Filter
 
 MAX_DIMENSION = 16_000
-"""The most numbers that pgvector stores in a vector."""
+"""The maximal dimension of a vector in pgvector."""
 
 _SQL = load("vector")
 _SEARCH_PARAMETERS = 7
 HELD: LiteralString = (
     "AND d.id = ANY (ARRAY(SELECT holdfast.documents_holding($1, $2, $n::text[])))"
 )
-"""Finds candidates by the index on the metadata, with one more parameter: what they hold."""
+"""SQL that finds candidates by the index on metadata; ``$n`` is what their metadata contains."""
 _EPSILON = float(np.finfo(np.float32).eps)
 _MOST = 1 << 40
 
 
 class PostgresVectors(VectorStorage):
-    """``VectorStorage`` of the Postgres engine.
+    """The vector collections of one tenant, on pgvector.
 
     ::
 
@@ -80,7 +80,7 @@ class PostgresVectors(VectorStorage):
         return Nearest(len(query), _ranked(query, limit, found))
 
     async def get(self, collection: str, ids: Sequence[str]) -> Sequence[Document]:
-        """Return the documents that exist."""
+        """Return the documents with these ids that exist."""
         rows = await self._engine.fetch(_SQL["get"], self._tenant, collection, ids, safe=True)
         return [
             stored_document(row["id"], row["content"], row["metadata"], _numbers(row).tolist())
@@ -88,7 +88,7 @@ class PostgresVectors(VectorStorage):
         ]
 
     async def delete(self, collection: str, ids: Sequence[str]) -> int:
-        """Delete documents."""
+        """Delete documents. Returns how many existed."""
         args = (self._tenant, collection, ids)
         return int(await self._engine.fetchval(_SQL["delete"], *args, safe=False))
 
@@ -99,7 +99,7 @@ class PostgresVectors(VectorStorage):
         return [row["name"] for row in rows]
 
     async def delete_collection(self, collection: str) -> int:
-        """Delete a collection."""
+        """Delete a collection. Returns how many documents it had."""
         args = (self._tenant, collection)
         return int(await self._engine.fetchval(_SQL["delete_collection"], *args, safe=False))
 

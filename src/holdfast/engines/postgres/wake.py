@@ -1,4 +1,4 @@
-"""Whether a session is known, on Postgres."""
+"""Returns whether a session is known, on Postgres."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _LOG = load("durable_log")
 
 
 class PostgresWake(SessionWake):
-    """``SessionWake`` of Postgres alone: committed data needs no restore.
+    """The status of sessions on Postgres alone: committed data needs no restore.
 
-    Postgres loses nothing; but if a session lost events earlier, while Redis was in use too, the
+    Postgres loses no events. But if a session lost events earlier, when Redis was used as well, the
     gaps are reported.
 
     ::
@@ -28,7 +28,7 @@ class PostgresWake(SessionWake):
         self._tenant = tenant
 
     async def wake_all(self, agent_id: AgentId) -> Wake | None:
-        """Return the gaps of the sessions that an agent started, or ``None``."""
+        """Return the gaps of the sessions that an agent started; ``None`` if there are none."""
         rows = await self._engine.fetch(_LOG["agent_gaps"], self._tenant, str(agent_id), safe=True)
         gaps = tuple(Gap(*row) for row in rows)
         return Wake(WakeStatus.GAP, gaps=gaps) if gaps else None

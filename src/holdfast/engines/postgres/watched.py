@@ -20,15 +20,15 @@ _ASKING = frozenset(
         *("add_listener", "remove_listener", "reset"),
     }
 )
-"""The calls of a connection that wait for the server."""
+"""The methods of a connection that wait for the server."""
 _STATEMENTS = frozenset({"execute", "fetch", "fetchrow", "fetchval"})
-"""The calls that take a statement and its parameters."""
+"""The methods that take a statement and its parameters."""
 LEAVE_SECONDS = 1.0
 """How long a cancelled caller waits for the server to cancel its statement."""
 
 
 def statement_deadlines(limit_seconds: float) -> Deadlines[Any]:
-    """Deadlines that close the connection of a statement without an answer.
+    """Return deadlines that close the connection of a statement that gets no answer.
 
     The server ends a long statement itself. The deadlines are for a server, or a network, that
     disappears without an error.
@@ -43,10 +43,10 @@ def statement_deadlines(limit_seconds: float) -> Deadlines[Any]:
 
 
 class WatchedConnection:
-    """The driver's connection, terminated when the server does not answer a call for too long.
+    """A connection of the driver that is terminated if the server takes too long to answer.
 
-    Between two calls it may be idle without limit: it listens, or waits for the next chunk of a
-    blob. ::
+    Between two calls it may be idle for any time, for example to listen, or to wait for the next
+    chunk of a blob. ::
 
         async with engine.connection(writes=True) as connection, connection.transaction():
             await connection.fetch(sql)
@@ -71,7 +71,7 @@ class WatchedConnection:
         return asked
 
     def _confined(self, sql: LiteralString, *args: Any) -> tuple[Any, ...]:
-        """Return a statement for the tenant of this connection; another tenant's raises."""
+        """Return a statement for the tenant of this connection. Raises for another tenant."""
         if args[:1] != (self._tenant,):
             raise EngineError("postgres", "a connection of one tenant was given to another")
         return (for_tenant(sql), *args)
@@ -114,7 +114,7 @@ class _WatchedTransaction:
     async def _roll_back(
         self, kind: type[BaseException] | None, error: BaseException, trace: TracebackType | None
     ) -> None:
-        """Roll back without a new error: the caller ends as cancelled.
+        """Roll back without raising a new error: the caller was cancelled.
 
         If the server does not answer in time, terminate the connection; the server then rolls back.
         """

@@ -36,11 +36,11 @@ class Capabilities:
     maxmemory_policy: str = "noeviction"
     replicas: int = 0
     promoted: bool = False
-    """Whether it was a replica once."""
+    """Whether the server was a replica before it was promoted."""
 
     @property
     def may_fail_over(self) -> bool:
-        """Whether a replica may be promoted, or was: it may be behind.
+        """Whether a replica may be promoted, or was. Such a replica may lack acknowledged writes.
 
         >>> Capabilities("Valkey", "9.1.0", mode="sentinel").may_fail_over
         True
@@ -49,10 +49,10 @@ class Capabilities:
 
     @property
     def level(self) -> Level:
-        """``fsync``, ``hot`` or ``none``; ``unproved`` if the server does not show its settings.
+        """How safe an acknowledged write is; ``unproved`` if the server does not show its settings.
 
-        Behind Sentinel and in a cluster it is ``unproved``: the disk of a server does not survive
-        the promotion of another.
+        Behind Sentinel and in a cluster it is ``unproved``: a replica that is promoted may lack
+        writes that the old primary has on disk.
         """
         if self.appendonly == "no":
             return "none"
@@ -85,7 +85,7 @@ class Capabilities:
 
     @property
     def unsafe(self) -> str:
-        """Why the server could lose an acknowledged write while it runs, or ``""``."""
+        """Why the server could evict acknowledged data, or ``""``."""
         if self.maxmemory and self.maxmemory_policy.startswith("allkeys-"):
             return f"maxmemory-policy is {self.maxmemory_policy}"
         return ""

@@ -13,7 +13,7 @@ from holdfast.values.errors import ConflictError
 
 
 class RedisChannels(ChannelStorage):
-    """``ChannelStorage`` in streams; a publish wakes subscribers through Redis pub/sub.
+    """Stores channels in streams; a publish wakes subscribers through Redis pub/sub.
 
     ::
 
@@ -27,7 +27,7 @@ class RedisChannels(ChannelStorage):
     async def publish(
         self, name: str, event_id: str, text: str, retention_seconds: float
     ) -> StoredEvent:
-        """Append an event and return it, or the one with the same id."""
+        """Append an event and return it. If an event with this id exists, return that one."""
         args = (event_id, text, duration(retention_seconds))
         # Safe to repeat: with the same id it is the same event.
         answer = await self._engine.run("channel_publish", self._keys(name).all(), args, safe=True)
@@ -37,7 +37,7 @@ class RedisChannels(ChannelStorage):
         return StoredEvent(event_id, int(number), text, timestamp(when))
 
     async def read(self, name: str, after: int, limit: int) -> tuple[int, list[StoredEvent]]:
-        """Return the newest number ever, and the events above ``after``."""
+        """Return the highest number ever used, and the events with numbers above ``after``."""
         newest, *found = await self._engine.run(
             "channel_read", self._keys(name).all(), (after + 1, limit), safe=True
         )
@@ -51,12 +51,12 @@ class RedisChannels(ChannelStorage):
         await self._engine.run("channel_clear", self._keys(name).all(), (), safe=True)
 
     async def newest(self, name: str) -> int:
-        """Return the newest number ever."""
+        """Return the highest number ever used in the channel."""
         newest = self._keys(name).newest
         return int(await self._engine.command(newest, "hget", newest, "n", safe=True) or 0)
 
     def bell(self, name: str) -> AbstractContextManager[Bell]:
-        """Return a bell that rings when the channel has a new event."""
+        """Return a bell, which wakes its waiter when the channel has a new event."""
         return self._engine.singleton(Listener).bell(self._keys(name).events)
 
     def _keys(self, name: str) -> ChannelKeys:

@@ -1,4 +1,4 @@
-"""The states that Postgres has, of all tenants: unused ones are evicted from Redis."""
+"""The states of all tenants that are saved in Postgres: unused ones are evicted from Redis."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REGISTER_SECONDS = 60
 
 
 class RedisCleanStates(CleanStates):
-    """``CleanStates`` of the states that ``RedisDirtyStates`` has seen saved.
+    """The states that are saved in Postgres, and can be evicted from Redis once they are unused.
 
     A read counts as use. The server measures it (``OBJECT IDLETIME``), in whole seconds. ::
 
@@ -32,7 +32,7 @@ class RedisCleanStates(CleanStates):
     async def begin_eviction(
         self, tenant: str, shard: int, sessions: Sequence[str], *, unused_seconds: float
     ) -> Eviction:
-        """Choose the states that are saved and have been unused for ``unused_seconds``."""
+        """Choose the given states that are saved and have been unused for ``unused_seconds``."""
         keys = ShardKeys.of(tenant, shard)
         names = [encode(session) for session in sessions]
         where = (keys.clean, keys.dirty, keys.removed)
@@ -60,7 +60,7 @@ class RedisCleanStates(CleanStates):
     async def evict(
         self, tenant: str, shard: int, eviction: Eviction, sessions: Collection[str]
     ) -> int:
-        """Remove states that were not written since the eviction began."""
+        """Delete chosen states that were not written since the eviction began. Returns how many."""
         keys = ShardKeys.of(tenant, shard)
         given: list[Any] = [eviction.number, duration(REMOVED_SECONDS), keys.tenant]
         given.append(f"{keys.prefix}st:")

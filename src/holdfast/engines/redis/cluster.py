@@ -32,7 +32,7 @@ class Cluster:
         self._turns = asyncio.Semaphore(limit)
         self._closed = False
         self.broken_at = -math.inf
-        """When a command last got no reply."""
+        """When a command last got no reply, by the monotonic clock."""
 
     async def call(self, key: str, command: Command) -> Any:
         """Send one command to the node that has the key, and return its reply."""
@@ -55,7 +55,7 @@ class Cluster:
                 raise
 
     async def call_many(self, calls: Sequence[tuple[str, Command]]) -> list[Any]:
-        """Send commands at once, and return their replies; a failed one's is its error."""
+        """Send commands at once and return their replies; a failed command's is its error."""
         return await asyncio.gather(
             *(self.call(key, command) for key, command in calls), return_exceptions=True
         )

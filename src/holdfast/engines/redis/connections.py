@@ -1,4 +1,4 @@
-"""Connections to one server, and how a command is sent over them.
+"""Connections to one server, and how commands are sent over them.
 
 The driver's own code path from a command to its reply takes as much time as the server does. So
 hiredis packs a command, the most recently used connection is used next, and one timer closes the
@@ -25,7 +25,7 @@ Command: TypeAlias = tuple[Any, ...]
 
 
 class Server(Protocol):
-    """What the engine needs of a server or a cluster."""
+    """What the engine needs from a server or a cluster."""
 
     mode: str
 
@@ -37,7 +37,7 @@ class Server(Protocol):
         """Send one command to the server that has the key, and return its reply."""
 
     async def call_many(self, calls: Sequence[tuple[str, Command]]) -> list[Any]:
-        """Send commands at once, and return their replies; a failed one's is its error."""
+        """Send commands at once and return their replies; a failed command's is its error."""
 
     async def call_each(self, command: Command) -> list[Any]:
         """Send one command to every server that holds data, and return their replies."""
@@ -58,7 +58,7 @@ class Lender(Protocol):
         """Return a connection that is ready."""
 
     def give(self, connection: Any) -> Awaitable[None] | None:
-        """Give a connection back. Returns what the caller must await, if anything."""
+        """Give a connection back to the pool. Returns what the caller must await, if anything."""
 
     async def aclose(self) -> None:
         """Close the connections that the engine owns."""
@@ -226,7 +226,7 @@ class OwnConnections:
         return connection
 
     def give(self, connection: Any) -> Awaitable[None] | None:
-        """Put a connection on top of the free ones, and wake the longest waiter."""
+        """Return a connection to the pool, and wake the call that has waited longest."""
         if self._closed:
             closing: Awaitable[None] = connection.disconnect(nowait=True)
             return closing
@@ -265,7 +265,7 @@ class OwnConnections:
             raise
 
     def _pass_on(self, waiter: asyncio.Future[None]) -> None:
-        """Wake the next waiter if this one was cancelled after it was woken."""
+        """Wake the next waiting call if this one was cancelled after it was woken."""
         if waiter.done() and not waiter.cancelled():
             following = next((one for one in self._waiting if not one.done()), None)
             if following is not None:
@@ -273,7 +273,7 @@ class OwnConnections:
 
 
 class BorrowedConnections:
-    """Connections of a borrowed client's pool; they are given back after each command.
+    """Connections of a borrowed client's pool; each is returned after one command.
 
     ::
 
@@ -281,7 +281,7 @@ class BorrowedConnections:
     """
 
     broken_at = -math.inf
-    """Unknown: the pool does not report it."""
+    """Never set: a borrowed pool does not report broken connections."""
 
     def __init__(self, pool: Any) -> None:
         self._pool = pool
@@ -294,7 +294,7 @@ class BorrowedConnections:
             raise NotSentError(error) from error
 
     def give(self, connection: Any) -> Awaitable[None] | None:
-        """Give a connection back to the pool."""
+        """Return a connection to the pool."""
         giving: Awaitable[None] = self._pool.release(connection)
         return giving
 

@@ -1,4 +1,4 @@
-"""The states of all tenants that were written since they were last saved, in Redis."""
+"""The states of all tenants in Redis that changed since they were last saved in Postgres."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from holdfast.values.errors import CodecError
 
 
 class RedisDirtyStates(DirtyStates):
-    """``DirtyStates`` of the states that ``RedisStates`` writes with ``snapshots``.
+    """The states in Redis that are not saved in Postgres yet.
 
-    ``evictable``: saved states are evicted later, once they are unused. ::
+    With ``evictable``, saved states may be evicted later, once they are unused. ::
 
         dirty = RedisDirtyStates(engine)
     """
@@ -30,7 +30,7 @@ class RedisDirtyStates(DirtyStates):
         self._quarantine = engine.singleton(Quarantine)
 
     async def changed(self, tenant: str, shard: int, *, limit: int) -> list[SavedState]:
-        """Return some of the changed states."""
+        """Return up to ``limit`` states that changed since they were saved."""
         keys = ShardKeys.of(tenant, shard)
         found = await self._quarantine.guard(
             lambda: self._engine.run(
@@ -41,7 +41,7 @@ class RedisDirtyStates(DirtyStates):
         return await self._readable(keys, found)
 
     async def read(self, tenant: str, shard: int, sessions: Sequence[str]) -> list[SavedState]:
-        """Return the states of some sessions."""
+        """Return the states of these sessions."""
         keys = ShardKeys.of(tenant, shard)
         names = [encode(session) for session in sessions]
         found = await self._quarantine.guard(
@@ -53,7 +53,7 @@ class RedisDirtyStates(DirtyStates):
         return [one for one in await self._readable(keys, found) if one.version]
 
     async def drop(self, tenant: str, shard: int, states: Sequence[SavedState]) -> None:
-        """Delete states, if they are still of that lineage."""
+        """Delete states that still have the given lineage."""
         keys = ShardKeys.of(tenant, shard)
         given: list[Any] = [keys.prefix]
         for one in states:
@@ -61,7 +61,7 @@ class RedisDirtyStates(DirtyStates):
         await self._engine.run("state_drop", (keys.dirty,), given, safe=True)
 
     async def saved(self, tenant: str, shard: int, states: Sequence[SavedState]) -> None:
-        """Clear the dirty marks of saved states."""
+        """Record that states are saved; a state that changed again meanwhile stays dirty."""
         keys = ShardKeys.of(tenant, shard)
         given: list[Any] = [keys.tenant, f"{keys.prefix}st:"]
         for one in states:
@@ -74,7 +74,7 @@ class RedisDirtyStates(DirtyStates):
         )
 
     async def _readable(self, keys: ShardKeys, found: Sequence[Any]) -> list[SavedState]:
-        """Decode the states that a script returned. A damaged one is quarantined and skipped."""
+        """Decode the states that a script returned. Damaged ones are quarantined and skipped."""
         states: list[SavedState] = []
         for name, *rest in found:
             try:

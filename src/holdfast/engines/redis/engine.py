@@ -76,11 +76,11 @@ class Redis:
         self.capabilities = capabilities
         self.shards = shards
         self.replaced = scripts.for_replicas() if capabilities.may_fail_over else {}
-        """The parts of scripts that this server needs another version of."""
+        """Replacements for parts of the scripts that this server needs, by name."""
         self.scripts = scripts.load(**self.replaced)
         self._failed_at = -math.inf
         self.pool_use: Callable[[], PoolUse] | None = None
-        """Returns how its own connections to one server are used; ``None`` if it has none."""
+        """Returns the use of the connection pool; ``None`` if the engine has no pool of its own."""
 
     @property
     def divided(self) -> bool:
@@ -212,7 +212,7 @@ class Redis:
             await self._server.call_each(("ping",))
 
     async def call_each(self, *command: Any) -> list[Any]:
-        """Run a read on every server that holds data, and return their replies."""
+        """Run a read command on every server that holds data, and return their replies."""
         try:
             return await self._server.call_each(command)
         except _FAILURES as error:
@@ -222,9 +222,9 @@ class Redis:
             return found
 
     async def command(self, key: str, *command: Any, safe: bool) -> Any:
-        """Run one command on one key. In lower case, so that the driver does not convert the reply.
+        """Run one command on one key. In lower case, its reply is not converted by the driver.
 
-        ``safe``: it is a read or idempotent, so it is retried.
+        ``safe`` marks it as a read or idempotent: it is retried on failure.
         """
         try:
             return await self._server.call(key, command)
@@ -232,7 +232,7 @@ class Redis:
             return await self._again(error, lambda: self._server.call(key, command), safe=safe)
 
     async def read_many(self, commands: Sequence[tuple[str, Command]]) -> list[Any]:
-        """Run reads, each on its key, in one round trip, or one for each server of a cluster."""
+        """Run one read per key, in one round trip, or one for each server of a cluster."""
         try:
             answers = await self._server.call_many(commands)
         except _FAILURES as error:
@@ -247,7 +247,7 @@ class Redis:
     async def run(
         self, script: str, keys: Sequence[str], args: Sequence[Any], *, safe: bool
     ) -> Any:
-        """Run a script on keys of one shard."""
+        """Run a Lua script on keys of one shard. ``safe`` marks it as idempotent."""
         digest = self.scripts[script].digest
         try:
             return await self._server.call(keys[0], ("evalsha", digest, len(keys), *keys, *args))
@@ -259,7 +259,7 @@ class Redis:
     async def run_many(
         self, script: str, calls: Sequence[tuple[Sequence[str], Sequence[Any]]], *, safe: bool
     ) -> list[Any]:
-        """Run a script on several shards, in one round trip. It is atomic per shard only."""
+        """Run a Lua script on several shards, in one round trip. It is atomic per shard only."""
         digest = self.scripts[script].digest
         if not calls:
             return []
@@ -281,7 +281,7 @@ class Redis:
         *,
         safe: bool,
     ) -> Any:
-        """Return the reply. If the call failed and may be repeated, retry it."""
+        """Return the reply of a call. If it failed and may be repeated, retry it first."""
         if not isinstance(answer, BaseException):
             return answer
         if not isinstance(answer, _FAILURES):

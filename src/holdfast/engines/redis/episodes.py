@@ -1,4 +1,4 @@
-"""The events of a session in Redis alone: they expire, and are read by position or time only."""
+"""The events of sessions in Redis alone: they expire, and are read by position or time only."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from holdfast.values.events import Event, Recalled
 from holdfast.values.states import ExpectedWrite
 
 _NOTES = "!"
-"""Prefix of an agent's name in the key of its second stream. An encoded name never has it."""
+"""Prefix of an agent's name in the key of its second stream. No encoded name begins with it."""
 
 _PAGE = 500
 _ELSEWHERE = 'open a Postgres with it: holdfast.open("postgresql://…", redis="redis://…")'
 
 
 class RedisEvents(EventStorage):
-    """``EventStorage`` in Redis alone: messages in the transcript, other events in a second stream.
+    """Events in Redis alone: messages in the transcript, other events in a second stream.
 
     A session is kept for ``ttl_seconds`` after its last event. Redis alone reads one agent in one
     session at a time, and has no search by words or meaning. ::
@@ -79,7 +79,7 @@ class RedisEvents(EventStorage):
         ]
 
     async def recent(self, scope: EventScope, limit: int | None, after_seq: int = 0) -> list[Event]:
-        """Return the newest events of a session, ascending."""
+        """Return the newest events of an agent in a session, ascending."""
         if limit == 0:
             return []
         keys, found = self._keys(self._one_session(scope)), list[Event]()
@@ -101,7 +101,7 @@ class RedisEvents(EventStorage):
         return found if limit is None else found[-limit:]
 
     async def between(self, scope: EventScope, after: Event | None, limit: int) -> list[Event]:
-        """Return the oldest events of a session after one, ascending."""
+        """Return the oldest events of a session after the event ``after``, ascending."""
         keys, found = self._keys(self._one_session(scope)), list[Event]()
         agent, first = self._one_agent(scope), max(0, after.seq) + 1 if after else 0
         for stream in _streams(agent, scope.types):
@@ -115,15 +115,15 @@ class RedisEvents(EventStorage):
         return sorted(found, key=_seq)[:limit]
 
     async def search(self, scope: EventScope, question: RecallQuestion) -> list[Recalled]:  # noqa: ARG002 - not here
-        """Raise ``NotSupportedError``: a window that expires has no index of words."""
+        """Raise ``NotSupportedError``: events that expire have no index of words."""
         raise self._no_recall()
 
     async def nearest(self, scope: EventScope, vector: list[float], limit: int) -> NearestEvents:  # noqa: ARG002 - not here
-        """Raise ``NotSupportedError``: there are no vectors."""
+        """Raise ``NotSupportedError``: Redis alone stores no vectors."""
         raise self._no_recall()
 
     async def _pages(self, key: str, first: int) -> AsyncIterator[list[Any]]:
-        """Yield the entries of a stream from a number on, in pages."""
+        """Yield the entries of a stream from number ``first`` on, in pages."""
         start = str(first)
         while True:
             page = await self._engine.command(
@@ -167,7 +167,7 @@ def _streams(agent: str, types: list[str] | None) -> list[str]:
 
 
 def _body(entry: LogEntry) -> str:
-    """Return the body, after its type unless the stream implies the type."""
+    """Return the body of an event; in the second stream its type precedes it."""
     if entry.type == "message":
         return entry.body
     return f"{encode_json(entry.type)}\n{entry.body}"

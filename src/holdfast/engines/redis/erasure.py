@@ -1,4 +1,4 @@
-"""Finds the channels and states of an erasure in Redis, by the names of their keys."""
+"""Finds the channels and states that an erasure deletes from Redis, by their key names."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _AT_ONCE = 1000
 
 
 class RedisNames(StoreFinder):
-    """The names that a tenant has keys of one kind for: ``chan`` or ``st``.
+    """Finds the channels (``chan``) or the states (``st``) of a tenant that an erasure deletes.
 
-    It reads all keys of the server, so it is for erasures only. ::
+    It scans all keys of the server, so it is slow, and used for erasures only. ::
 
         channels = RedisNames(engine, "chan", ErasureScope.has_id, tenant="acme")
     """
@@ -34,7 +34,7 @@ class RedisNames(StoreFinder):
         self._tenant = tenant
 
     async def find(self, scope: ErasureScope, limit: int | None) -> Sequence[Key]:
-        """Return the names in scope."""
+        """Return the names of the channels or sessions in scope."""
         found: dict[str, None] = {}
         async for name in self._names():
             if self._fits(scope, name):

@@ -46,7 +46,7 @@ REFUSED_FOR_NOW = (
     driver.SlotNotCoveredError,
     driver.MaxConnectionsError,
 )
-"""The command was not executed, so any command may be sent again."""
+"""The server refused the command before it ran, so that any command may be sent again."""
 
 
 def _credentials(text: str) -> HoldfastError:
@@ -109,7 +109,10 @@ _BY_CLASS: dict[type[BaseException], Maker | None] = {
     TimeoutError: None,
     OSError: None,
 }
-"""Holdfast's error for each driver error; ``None`` if it depends on whether it may have written."""
+"""Holdfast's error for each driver error.
+
+``None``: it depends on whether the command may have written.
+"""
 
 _BY_PREFIX: dict[str, Maker] = {
     "MISCONF": _unavailable,
@@ -122,7 +125,7 @@ _BY_PREFIX: dict[str, Maker] = {
 
 
 _UNTRUSTED = "CERTIFICATE_VERIFY_FAILED"
-"""What the TLS library says of a certificate that no known authority has signed."""
+"""The text of the TLS library for a certificate that no known authority has signed."""
 
 
 class NotSentError(OSError):
@@ -138,7 +141,7 @@ class ClosedError(Exception):
 
 
 def rule_of(kind: type[BaseException]) -> type[BaseException] | None:
-    """Return the class whose rule maps an error: its own class, or the nearest base class.
+    """Return the class by which an error is mapped: its own, or the nearest base class.
 
     >>> rule_of(driver.MovedError).__name__
     'MovedError'

@@ -23,7 +23,7 @@ _AT_ONCE = 1 << 16
 
 
 class FastCommands:
-    """Adds ``ask`` to a connection of the driver."""
+    """Adds ``ask`` to a connection class of the driver."""
 
     _writer: Any
     _parser: Any
@@ -52,15 +52,15 @@ class FastCommands:
 
 
 class _Fast(FastCommands, Connection):
-    """Over TCP."""
+    """A fast connection over TCP."""
 
 
 class _FastUnix(FastCommands, UnixDomainSocketConnection):
-    """Over a unix socket."""
+    """A fast connection over a unix socket."""
 
 
 class _FastTls(FastCommands, SSLConnection):
-    """Over TLS."""
+    """A fast connection over TLS."""
 
 
 _FAST: dict[type[Any], type[Any]] = {
@@ -71,7 +71,7 @@ _FAST: dict[type[Any], type[Any]] = {
 
 
 def use_fast_connections(pool: ConnectionPool) -> ConnectionPool:
-    """Make a pool create these connections, and return it. Not for a pool that a caller owns.
+    """Make a pool create fast connections, and return it. Not for a pool that a caller owns.
 
     >>> use_fast_connections(ConnectionPool()).connection_class.__name__
     '_Fast'

@@ -1,4 +1,4 @@
-"""The hot log of one tenant, in Redis: a stream for each shard, a window for each session."""
+"""The newest events of one tenant in Redis: a stream per shard, and a list per session."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ T = TypeVar("T")
 
 
 class RedisHotLog(HotLog):
-    """``HotLog`` on a server or a cluster; a batch of several sessions is one script call too.
+    """The hot log of one tenant in Redis, which holds new events until they are in Postgres.
 
-    On a cluster all sessions of a batch must be of one shard.
+    A batch is one script call. On a cluster all sessions of a batch must be in one shard.
 
     ::
 
@@ -70,7 +70,7 @@ class RedisHotLog(HotLog):
         return self._keys(session).shard
 
     async def append(self, entries: Sequence[LogEntry]) -> Appended | Cold | UsedUp:
-        """Append entries with different keys, all or none."""
+        """Append entries with different keys, all or none. Returns why, if nothing was written."""
         if len(entries) == 1 and (appended := await self._append_one(entries[0])):
             return appended
         sessions: dict[str, list[LogEntry]] = {}
@@ -119,14 +119,14 @@ class RedisHotLog(HotLog):
         return Appended({key: (int(epoch), int(seq))}, {key: mark.decode()})
 
     async def window(self, session: str, *, last: int | None = None) -> Window:
-        """Return the window of a session, or its newest entries."""
+        """Return the entries of a session that are in Redis; with ``last``, only the newest."""
         keys = self._keys(session)
         where = (keys.meta, keys.window, keys.late, keys.log)
         args = () if last is None else (last,)
         return await self._read(where, args, lambda found: _window(session, found, last))
 
     async def look(self, session: str) -> tuple[Window, StateSnapshot]:
-        """Return the window and the working state of a session."""
+        """Return the entries in Redis and the working state of a session."""
         keys = self._keys(session)
         state = SessionKeys.of(self._tenant, session, self._engine.shards).state
         where = (keys.meta, keys.window, keys.late, keys.log, state)
@@ -135,7 +135,7 @@ class RedisHotLog(HotLog):
         )
 
     async def tail(self, agent: str | None) -> list[PositionedEntry]:
-        """Return the unflushed entries of one agent or all agents."""
+        """Return the entries of one agent, or of all, that are not in Postgres yet."""
         shards = [ShardKeys.of(self._tenant, one) for one in range(self._engine.shards)]
         answers = await asyncio.gather(
             *(
@@ -155,7 +155,7 @@ class RedisHotLog(HotLog):
         ]
 
     async def lock(self, session: str, *, seconds: float) -> str:
-        """Acquire the session's lock for ``seconds``."""
+        """Acquire a session's lock for ``seconds``. Returns its token, or ``""`` if it is held."""
         keys, token = self._keys(session), new_ref()
         # Safe to retry: at worst the caller waits for the lock whose reply was lost.
         taken = await self._engine.command(
@@ -177,7 +177,7 @@ class RedisHotLog(HotLog):
         floor: tuple[int, int],
         entries: Sequence[PositionedEntry],
     ) -> None:
-        """Load a session with its grant and its window."""
+        """Store a session in Redis with its grant and its newest entries."""
         keys = self._keys(session)
         where = [keys.meta, keys.window, keys.late, keys.idle]
         given: list[Any] = [
@@ -195,11 +195,11 @@ class RedisHotLog(HotLog):
         await self._run("hot_load", where, given)
 
     async def set_gaps(self, session: str, gaps: Sequence[Gap]) -> None:
-        """Set the gaps of a session."""
+        """Set which ranges of a session's events are lost."""
         await self._run("hot_lost", (self._keys(session).meta,), (_text(gaps),))
 
     async def known(self, sessions: Sequence[str]) -> dict[str, int]:
-        """Return the grant versions of the sessions that are in the hot log."""
+        """Return the grant versions of those sessions that are loaded in Redis."""
         known: dict[str, int] = {}
         for part in self._parts(sessions, lambda one: one):
             found = await self._run("hot_known", [self._keys(one).meta for one in part], ())
@@ -207,14 +207,14 @@ class RedisHotLog(HotLog):
         return known
 
     async def reserve(self, session: str, *, grant_version: int, reserved: Reserved) -> None:
-        """Raise the limit of a session's numbers."""
+        """Raise the limit up to which Redis may number a session's events."""
         given = (grant_version, reserved.limit, " ".join(reserved.writers))
         await self._run("hot_reserve", (self._keys(session).meta,), given)
 
     async def forget(
         self, session: str, gone: Sequence[PositionedEntry], ids: dict[str, tuple[int, int]]
     ) -> None:
-        """Delete entries from the window, and the remembered event ids."""
+        """Delete entries of a session, and the stored positions of event ids."""
         keys = self._keys(session)
         positions = {**ids, **{one.entry.id: one.position for one in gone}}
         listed = list(positions.items())
@@ -229,7 +229,7 @@ class RedisHotLog(HotLog):
             )
 
     async def missing(self, entries: Sequence[PositionedEntry]) -> list[PositionedEntry]:
-        """Return the entries that are not in the streams."""
+        """Return those of the entries that are no longer in the streams."""
         gone: list[PositionedEntry] = []
         for part in self._parts(entries, lambda one: one.entry.session):
             where: list[str] = []
@@ -244,7 +244,7 @@ class RedisHotLog(HotLog):
         return gone
 
     def _parts(self, of: Sequence[T], session: Callable[[T], str]) -> Iterator[Sequence[T]]:
-        """Yield what one script call may be about: not too many, and of one shard on a cluster."""
+        """Split a batch for script calls: a limited number each, and of one shard on a cluster."""
         shards: dict[int, list[T]] = {}
         for one in of:
             shards.setdefault(self.shard_of(session(one)) if self.divided else 0, []).append(one)
@@ -253,7 +253,7 @@ class RedisHotLog(HotLog):
                 yield part[start : start + _AT_ONCE]
 
     async def _run(self, script: str, keys: Sequence[str], args: Sequence[Any]) -> Any:
-        """Run an idempotent script. Damaged values are quarantined, and it runs again."""
+        """Run an idempotent script. If values are damaged, quarantine them and run it again."""
         try:
             return await self._engine.run(script, keys, args, safe=True)
         except EngineError as error:
@@ -262,7 +262,7 @@ class RedisHotLog(HotLog):
         return await self._engine.run(script, keys, args, safe=True)
 
     async def _read(self, keys: Sequence[str], args: Sequence[Any], made: Callable[[Any], T]) -> T:
-        """Read a session's window. An unreadable one is quarantined and counts as absent."""
+        """Read a session's entries. Unreadable ones are quarantined and count as absent."""
         found = await self._run("hot_window", keys, args)
         try:
             return made(found)
@@ -288,14 +288,14 @@ def _appended(batch: Sequence[LogEntry], crowded: int, positions: bytes, marks: 
 
 
 def _remembered(entry: LogEntry) -> str:
-    """Return what is stored under an event's id next to its position: digest and time."""
+    """Return the value that is stored under an event's id with its position: digest and time."""
     return f"{digest(entry)} {entry.occurred_at.isoformat()}"
 
 
 def _refused(
     answer: Sequence[Any], sessions: Sequence[str], batch: Sequence[LogEntry]
 ) -> Cold | UsedUp:
-    """Return why nothing was written, or raise it."""
+    """Return why nothing was written, or raise it as an error."""
     match answer:
         case b"COLD", at:
             return Cold(sessions[at - 1])
@@ -339,7 +339,7 @@ def _entry(session: str, value: bytes) -> PositionedEntry:
 
 
 def _text(gaps: Sequence[Gap]) -> str:
-    """Return gaps in the form in which a session stores them."""
+    """Return gaps in the text format in which a session stores them."""
     return " ".join(f"{gap.epoch} {gap.from_seq} {gap.to_seq} {int(gap.certain)}" for gap in gaps)
 
 

@@ -1,4 +1,4 @@
-"""The hot log of all tenants in Redis, as consolidators read it."""
+"""The events of all tenants in Redis that consolidators move to Postgres."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from holdfast.values.checks import check_id
 from holdfast.values.errors import InvalidInputError
 
 SUSPECT_DELIVERIES = 5
-"""A turn that was delivered this often is delivered alone: it may crash its consumers."""
+"""A turn that was delivered this often is then delivered alone, as it may crash its consumers."""
 
 BATCH_BYTES = 16 << 20
 _CONSUMER = "consolidator"
@@ -25,10 +25,10 @@ _HOW = {Outcome.STORED: 1, Outcome.COVERED: 0, Outcome.KNOWN: 0, Outcome.DEAD: 2
 
 
 class RedisHotQueue(HotQueue):
-    """``HotQueue`` over the streams of all shards.
+    """The queue of unflushed events over the streams of all shards, for consolidators.
 
-    ``window`` is how many events of a session stay in Redis after the flush. ``window_seconds`` is
-    for how long, once the session is idle. ::
+    ``window`` is how many events of a session stay in Redis after the flush. Once the session is
+    idle, they stay for ``window_seconds``. ::
 
         queue = RedisHotQueue(engine)
     """
@@ -42,7 +42,7 @@ class RedisHotQueue(HotQueue):
         self.window_seconds = window_seconds
 
     async def work(self, *, rested_seconds: float, unused_seconds: float = 0) -> Work:
-        """Return the work that is due."""
+        """Return which shards to flush, which sessions to unload, and which states to evict."""
         tags = [_tag(shard) for shard in range(self._engine.shards)]
         spans = (duration(rested_seconds), duration(unused_seconds) if unused_seconds else "")
         calls = [((f"{tag}work", f"{tag}idle", f"{tag}clean"), spans) for tag in tags]
@@ -81,7 +81,7 @@ class RedisHotQueue(HotQueue):
         return [_turn(shard, *turn) for turn in turns]
 
     async def give_back(self, tenant: str, shard: int, turns: Sequence[HotTurn]) -> None:
-        """Subtract one delivery from the count of claimed turns."""
+        """Do not count this delivery of claimed turns: subtract one from their delivery counts."""
         given: list[Any] = [_CONSUMER]
         for turn in turns:
             given += (turn.mark, turn.deliveries)
@@ -92,7 +92,7 @@ class RedisHotQueue(HotQueue):
     async def acknowledge(
         self, tenant: str, shard: int, turns: Sequence[tuple[HotTurn, Outcome]]
     ) -> None:
-        """Delete turns that are durable."""
+        """Delete turns from the stream that are stored in Postgres."""
         keys = ShardKeys.of(tenant, shard)
         tag = _tag(shard)
         given: list[Any] = [encode(tenant), keys.prefix, self._window, SEEN_SECONDS * 1000]
@@ -109,7 +109,7 @@ class RedisHotQueue(HotQueue):
         )
 
     async def unload(self, tenant: str, session: str) -> int | None:
-        """Mark an idle session as cold."""
+        """Mark an idle session as unloaded. Returns its grant version, or ``None`` if busy."""
         keys = HotKeys.of(tenant, session, self._engine.shards)
         grant_version = await self._quarantine.guard(
             lambda: self._engine.run(
@@ -122,7 +122,7 @@ class RedisHotQueue(HotQueue):
     async def unloaded(
         self, tenant: str, session: str, *, grant_version: int, keep: bool = True
     ) -> None:
-        """Set the expiry of a cold session's window, or delete it."""
+        """Set the expiry of an unloaded session's events; with ``keep=False``, delete them."""
         keys = HotKeys.of(tenant, session, self._engine.shards)
         await self._engine.run(
             "hot_unloaded",
@@ -155,14 +155,14 @@ class RedisHotQueue(HotQueue):
 
 
 def _filled(about: bytes) -> float:
-    """Return the part of its memory that a server uses; 0 if it may use any."""
+    """Return the share of ``maxmemory`` that a server uses; 0 if it has no ``maxmemory``."""
     memory = dict(line.split(b":", 1) for line in about.splitlines() if b":" in line)
     most = int(memory.get(b"maxmemory", 0))
     return int(memory[b"used_memory"]) / most if most else 0.0
 
 
 def _session(member: bytes) -> tuple[str, str]:
-    """Return the tenant and session of a member of a shard's set."""
+    """Return the tenant and the session that a member of a shard's set names."""
     tenant, _, session = member.decode().partition(":")
     return unquote(tenant), unquote(session)
 
@@ -172,7 +172,10 @@ def _tag(shard: int) -> str:
 
 
 def _turn(shard: int, mark: bytes, said: list[bytes], deliveries: int) -> HotTurn:
-    """Return a turn. An unreadable entry becomes one with all its bytes, named by its stream id."""
+    """Return the turn of a stream entry.
+
+    An unreadable entry becomes a turn with all its bytes, named by its stream id.
+    """
     turn = mark.decode()
     try:
         _, name, _, position, _, _, _, payload = said

@@ -1,4 +1,4 @@
-"""All key names that Holdfast uses in Redis. No other module builds one.
+"""All key names that Holdfast uses in Redis. No other module builds key names.
 
 ``hf:{s07}:<tenant>:<kind>:<name>``: the shard is the hash tag, so all keys of a session are on one
 node, and a script that uses them runs on Cluster. Names from users are encoded, so they cannot add
@@ -45,11 +45,11 @@ DEFAULT_SHARDS = 16
 MAX_SHARDS = 1024
 SHARDS = "hf:{s00}:shards"
 _SAFE = re.compile("[A-Za-z0-9_.~-]+").fullmatch
-"""Text that needs no encoding, as nearly all ids."""
+"""Matches text that needs no encoding, as nearly all ids."""
 
 
 def encode(text: str) -> str:
-    """Encode user text without characters that are special in a key or pattern. It is injective.
+    """Encode a user's text without characters that are special in a key or pattern, injectively.
 
     >>> encode("a:b{c}*")
     'a%3Ab%7Bc%7D%2A'
@@ -92,7 +92,7 @@ class ShardKeys:
     clean: str
     removed: str
     tenant: str
-    """The tenant as it is encoded in keys."""
+    """The tenant's name, encoded for keys."""
 
     @classmethod
     def of(cls, tenant: str, shard: int) -> ShardKeys:
@@ -121,7 +121,7 @@ class SessionKeys:
 
     common: ShardKeys
     name: str
-    """The session as it is encoded in keys."""
+    """The session's id, encoded for keys."""
 
     state: str
     index: str
@@ -164,7 +164,7 @@ class HotKeys:
 
     shard: int
     tenant: str
-    """The tenant and the session as they are encoded in keys."""
+    """The names of the tenant and the session, encoded for keys."""
 
     name: str
     prefix: str
@@ -182,7 +182,7 @@ class HotKeys:
         return _hot_keys(tenant, session, shards)
 
     def event(self, event_id: str) -> str:
-        """Return the key that remembers an event's id."""
+        """Return the key under which the position of an event id is stored."""
         return f"{self.prefix}evt:{self.name}:{encode(event_id)}"
 
     @property

@@ -25,7 +25,7 @@ LAST_PAUSE_SECONDS = 30.0
 
 
 class Bell:
-    """Rings when there may be something new: on a message, or when the next poll is due.
+    """Wakes a waiter when there may be something new: on a message, or at the next poll.
 
     ::
 
@@ -41,7 +41,7 @@ class Bell:
         self.rung = asyncio.Event()
 
     async def wait(self, *, found: bool) -> None:
-        """Wait for the next reason to read. A message that came before the call is not lost."""
+        """Wait for a message or the next poll. A message that came before the call is not lost."""
         self._patience = FIRST_POLL_SECONDS if found else min(self._patience * 2, LAST_POLL_SECONDS)
         patience = LISTENING_POLL_SECONDS if self._listener.hears else self._patience
         with suppress(TimeoutError):
@@ -69,7 +69,7 @@ class Listener:
 
     @contextmanager
     def bell(self, topic: str) -> Iterator[Bell]:
-        """Return a bell that rings for a topic."""
+        """Yield a bell that is rung by messages of a topic."""
         bell = Bell(self)
         bells = self._bells.setdefault(topic, set())
         if not bells:
@@ -86,7 +86,7 @@ class Listener:
                 self._changes.put_nowait(("unsubscribe", topic))
 
     async def aclose(self) -> None:
-        """Close the connection, and wake all waiting tasks: they find the engine closed."""
+        """Close the connection and wake all waiters, which then raise: the engine is closed."""
         self._closed = True
         while self._task is not None and not self._task.done():
             # In a loop, because the driver may swallow a cancellation.

@@ -1,7 +1,7 @@
 """The quarantine: damaged values in Redis are detected and moved to separate keys.
 
-What Postgres has replaces them, as after a cold start. A moved value is kept unchanged for a week
-under ``hf:{s07}:bad:<key>``; at most the newest hundred per shard.
+The data in Postgres replaces them, as after Redis has lost its data. A moved value is kept
+unchanged for a week under ``hf:{s07}:bad:<key>``; at most the newest hundred per shard.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class Quarantine:
                 await self._mark_clean(tag, key)
 
     async def _mark_states(self, prefix: str) -> None:
-        """Mark all states of a tenant in a shard as dirty: it is unknown which are saved."""
+        """Mark all states of a tenant in a shard as dirty, since it is unknown which are saved."""
         for state in await self._scan(f"{prefix}:st:*"):
             if not await self._is_damaged(state):
                 version = await self._ask(state, "hget", state, "v")
@@ -159,13 +159,13 @@ class Quarantine:
                 await self._ask(state, "zadd", f"{prefix}:dirty", version, name)
 
     async def _mark_work(self, tag: str, work: str) -> None:
-        """Flag all tenants of a shard that may have something to flush or to save."""
+        """Mark all tenants of a shard that may have something to flush or save."""
         for kind in ("hot", "dirty"):
             for key in await self._scan(f"{tag}*:{kind}"):
                 await self._ask(work, "sadd", work, key[len(tag) :].removesuffix(f":{kind}"))
 
     async def _mark_clean(self, tag: str, clean: str) -> None:
-        """List all states of a shard as clean. The eviction detects those that are not saved."""
+        """Mark all states of a shard as clean. The eviction detects those that are not saved."""
         seconds, _ = await self._ask(clean, "time")
         for state in await self._scan(f"{tag}*:st:*"):
             tenant, _, name = state[len(tag) :].partition(":st:")
@@ -198,7 +198,7 @@ def shard_keys(tenant: str, shard: int) -> tuple[str, ...]:
 
 
 def session_of(key: str) -> str:
-    """Return the session of a key.
+    """Return the session that a key belongs to.
 
     >>> session_of("hf:{s09}:acme:st:a%3Ab")
     'a:b'
@@ -207,7 +207,7 @@ def session_of(key: str) -> str:
 
 
 def _kind(key: str) -> str:
-    """Return the kind of a key.
+    """Return the kind of a key, such as ``st``.
 
     >>> _kind("hf:{s09}:acme:st:s1"), _kind("hf:{s09}:work")
     ('st', 'work')

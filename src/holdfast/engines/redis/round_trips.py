@@ -1,4 +1,4 @@
-"""Calls a function at each exchange of an engine with its server, for those who ask for it."""
+"""Calls a function for each command that an engine sends, if one is registered."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from holdfast.engines.redis.engine import Redis
 
 
 def watch_round_trips(engine: Redis, call: Callable[[], None]) -> None:
-    """Call ``call`` for each command, script or pipeline that is sent: one is one round trip.
+    """Call ``call`` for each command, script or pipeline that is sent: each is one round trip.
 
-    A pipeline to several servers of a cluster counts once. An engine that nobody watches does
-    nothing for it. ::
+    A pipeline to several servers of a cluster counts once. An engine without such a function has
+    no overhead. ::
 
         watch_round_trips(engine, count)
     """

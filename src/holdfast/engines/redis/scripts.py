@@ -1,4 +1,4 @@
-"""The Lua scripts of the engine: files beside this one, loaded once."""
+"""The Lua scripts of the engine: files in the folder ``lua``, loaded once."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _sources() -> Mapping[str, str]:
 
 
 def for_replicas() -> dict[str, str]:
-    """Return what ``load`` replaces for a server that may be a promoted replica.
+    """Return the replacements for ``load`` on a server that may be a promoted replica.
 
     >>> list(for_replicas())
     ['promotion']
@@ -50,7 +50,7 @@ def for_replicas() -> dict[str, str]:
 
 
 def load(**instead: str) -> dict[str, Script]:
-    """Return all scripts by name. ``instead`` replaces files, as a test does with the clock.
+    """Return all scripts by name. ``instead`` replaces parts, as tests do with the clock.
 
     >>> "history_append" in load()
     True

@@ -1,4 +1,4 @@
-"""Remove the bytes of deleted keys from the files of the server."""
+"""Removes the bytes of deleted keys from the files of the server."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PAUSE_SECONDS = 0.1
 
 
 class Scrub:
-    """Part of ``holdfast db maintain --scrub``.
+    """The Redis part of ``holdfast db maintain --scrub``.
 
     ::
 
@@ -23,7 +23,7 @@ class Scrub:
         self._engine = engine
 
     async def rewrite(self) -> int:
-        """Write the snapshot and the append-only file again; return how many files that were."""
+        """Rewrite the snapshot and the append-only file. Returns how many files were rewritten."""
         if self._engine.capabilities.mode == "cluster":
             raise NotSupportedError(
                 self._engine.name,

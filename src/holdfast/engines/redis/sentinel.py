@@ -15,19 +15,19 @@ from holdfast.engines.redis.fast_connection import FastCommands
 DEFAULT_SENTINEL_PORT = 26_379
 _MANAGER: Any = Sentinel
 _POOL: Any = SentinelConnectionPool
-"""The driver has no types for these."""
+"""Untyped, because the driver has no types for these classes."""
 
 PATIENCE_SECONDS = 2.0
-"""How long one Sentinel may take to answer, before the next is asked."""
+"""How long one Sentinel may take to answer before the next is asked."""
 
 
 class PrimaryConnection(FastCommands, SentinelManagedConnection):
-    """A connection to the primary of a service."""
+    """A connection to the current primary of a service."""
 
     async def connect_to(self, address: tuple[str, int]) -> None:
         """Connect, and check that the server is the primary.
 
-        A Sentinel may not know yet that it was demoted.
+        A Sentinel may not know yet that this server was demoted.
         """
         driver: Any = super()
         try:
@@ -46,7 +46,7 @@ class PrimaryConnection(FastCommands, SentinelManagedConnection):
 
 
 class SentinelServer(SingleServer):
-    """The primary of a service.
+    """The current primary of a service, as the Sentinels name it.
 
     ::
 

@@ -30,11 +30,11 @@ REMOVED_SECONDS = 600
 """How long the server remembers that a state was evicted or cleared."""
 
 _MARK = "="
-"""The prefix of the user's fields; the store's own fields do not have it."""
+"""The prefix of the hash fields that hold the user's keys; other fields are the store's own."""
 
 
 class RedisStates(HotStates):
-    """``StateStorage`` in one HASH per session, each value as the codec's JSON text.
+    """Stores working states, one HASH per session, each value as JSON text.
 
     The server expires a state that has a time to live. With ``snapshots`` each write marks its
     state as dirty, so that a consolidator can save it in the durable store; a state that is absent
@@ -59,10 +59,10 @@ class RedisStates(HotStates):
         self.writer = writer
         self._evictable = evictable
         self._compared = snapshots and engine.capabilities.may_fail_over
-        """Whether a read must find out if a state is from before a failover."""
+        """Whether each read must check if a state is from before a failover."""
 
     async def read(self, session: str, keys: Collection[str] | None) -> StateSnapshot:
-        """Return a state, or some keys of it."""
+        """Return a state; with ``keys``, only these keys of it."""
         if keys is None:
             return await self._read(session, (), snapshot_of)
         fields = ("v", "x", "b", *[_MARK + key for key in keys])
@@ -88,7 +88,7 @@ class RedisStates(HotStates):
         return [await self.read(session, None) for session in sessions]
 
     async def write(self, write: StateWrite, expected: int | None) -> int:
-        """Replace or patch a state."""
+        """Replace or patch a state. Returns its new version."""
         return (await self.put(write, expected_version=expected)).version
 
     async def clear(self, session: str) -> None:
@@ -106,7 +106,7 @@ class RedisStates(HotStates):
         as_of: datetime | None = None,
         eviction: int = 0,
     ) -> bool:
-        """Restore a state, unless it was written since. Returns whether there is one now."""
+        """Restore a state, unless it was written since. Returns whether Redis has one now."""
         keys = self._keys(state.session)
         common = keys.common
         window, expires = "", ""
@@ -146,7 +146,7 @@ class RedisStates(HotStates):
         return bool(gone)
 
     async def merge(self, fallback: FallbackWrite, *, base: int | None = None) -> Written:
-        """Apply fallback writes once."""
+        """Apply fallback writes that were not applied before. Returns the state's new version."""
         write = fallback.write
         keys = self._keys(write.session)
         pairs = [part for key, text in write.values.items() for part in (_MARK + key, text)]
@@ -184,7 +184,7 @@ class RedisStates(HotStates):
         base: int | None = None,
         registered: int | None = None,
     ) -> Written:
-        """Write to a state, and return its version."""
+        """Write to a state. Returns its new version."""
         keys = self._keys(write.session)
         expected = "" if expected_version is None else expected_version
         window = "" if write.ttl_seconds is None else duration(write.ttl_seconds)
@@ -214,7 +214,7 @@ class RedisStates(HotStates):
     async def _run(
         self, script: str, keys: Sequence[str], args: Sequence[Any], *, safe: bool
     ) -> Any:
-        """Run a script. With a durable store, damaged values are quarantined."""
+        """Run a script. If Postgres also has the states, quarantine damaged values."""
         try:
             return await self._engine.run(script, keys, args, safe=safe)
         except EngineError as error:
@@ -224,14 +224,14 @@ class RedisStates(HotStates):
         return await self._engine.run(script, keys, args, safe=safe)
 
     async def _ask(self, state: str, fields: Sequence[str]) -> Any:
-        """Return some fields of a state, or all."""
+        """Return some fields of a state's HASH, or all."""
         if self._compared:
             return await self._engine.run("state_get", (state,), fields, safe=True)
         ask = ("hmget", state, *fields) if fields else ("hgetall", state)
         return await self._engine.command(state, *ask, safe=True)
 
     async def _read(self, session: str, fields: Sequence[str], made: Callable[[Any], T]) -> T:
-        """Read a state. An unreadable one is quarantined and counts as absent."""
+        """Read a state. If it is unreadable, quarantine it and return an absent state."""
         state = self._keys(session).state
         try:
             return made(await self._ask(state, fields))

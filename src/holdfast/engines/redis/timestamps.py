@@ -1,4 +1,4 @@
-"""Timestamps and durations of the Lua scripts: whole microseconds."""
+"""Converts timestamps and durations for the Lua scripts, which use whole microseconds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def timestamp(microseconds: bytes | int) -> datetime:
 
 
 def duration(seconds: float) -> int:
-    """Convert a duration to the argument of a script, at least 1.
+    """Convert a duration in seconds to the argument of a script, at least 1.
 
     >>> duration(0.5)
     500000

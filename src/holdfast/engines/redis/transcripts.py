@@ -1,4 +1,4 @@
-"""Transcripts in Redis, for as long as their time to live."""
+"""Transcripts in Redis, which expire after their time to live."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ DEFAULT_TTL_SECONDS = 7 * 86_400.0
 
 
 class RedisTranscripts(Transcripts):
-    """``Transcripts`` in one stream for each agent of a session.
+    """Stores transcripts, one stream for each agent of a session.
 
     A transcript is kept for ``ttl_seconds`` after its last message. With ``None`` it is kept until
-    it is cleared: a retention of ``PERMANENT`` needs this. An expired transcript starts anew, and
-    so do its numbers. After a clear the numbers continue. ::
+    it is cleared: a retention of ``PERMANENT`` needs this. After a transcript has expired, its
+    numbers start anew; after a clear they continue. ::
 
         transcripts = RedisTranscripts(engine, tenant="acme", ttl_seconds=None)
     """
@@ -78,7 +78,7 @@ class RedisTranscripts(Transcripts):
         return None if popped is None else _rows([popped])[0]
 
     async def replace_tail(self, key: TranscriptKey, tail: Tail) -> int:
-        """Replace the newest messages, all or none."""
+        """Replace the newest messages, all or none. Returns the newest number."""
         keys, agent = self._keys(key.session), encode_agent(key.agent)
         run = tail.entries[0].run if tail.entries else ""
         args: list[Any] = [keys.messages, agent, run, self._ttl]
@@ -99,7 +99,7 @@ class RedisTranscripts(Transcripts):
         )
 
     async def clear(self, key: TranscriptKey, run: str | None) -> None:
-        """Delete messages."""
+        """Delete the messages of a transcript, or only those of a run."""
         keys = self._keys(key.session)
         # Not safe to repeat: the repeat could delete another process's messages in between.
         await self._engine.run(
@@ -110,7 +110,7 @@ class RedisTranscripts(Transcripts):
         )
 
     async def count(self, key: TranscriptKey) -> int:
-        """Return the number of messages."""
+        """Return the number of messages in a transcript."""
         stream = self._keys(key.session).transcript(key.agent)
         return int(await self._engine.command(stream, "xlen", stream, safe=True))
 

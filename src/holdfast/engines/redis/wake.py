@@ -1,4 +1,4 @@
-"""Waking sessions in Redis alone."""
+"""Returns whether a session is known, in Redis alone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from holdfast.values.wakes import Wake, WakeStatus
 
 
 class RedisWake(SessionWake):
-    """``SessionWake`` in Redis alone: an expired session counts as new.
+    """The status of sessions in Redis alone: an expired session counts as new.
 
     ::
 

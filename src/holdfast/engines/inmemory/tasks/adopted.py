@@ -1,4 +1,4 @@
-"""Tasks of the in-memory ledger that somebody else runs."""
+"""Adopted tasks of the in-memory ledger, which another system runs."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from holdfast.values.lifecycle import TERMINAL, Actor, TaskState
 
 
 class InMemoryAdopted(InMemoryProgress, InMemoryContexts, AdoptedStorage):
-    """``AdoptedStorage`` in the process."""
+    """Stores adopted tasks, which another system runs, and the reports about them."""
 
     async def adopt(self, adoption: Adoption) -> TaskSnapshot:
-        """Store a task that somebody else runs, and its reports."""
+        """Store a task that another system runs, and its reports."""
         data, now = self._data, self._engine.now()
         if adoption.task_id in data.tasks:
             raise AlreadyExistsError("task", adoption.task_id)
@@ -53,7 +53,7 @@ class InMemoryAdopted(InMemoryProgress, InMemoryContexts, AdoptedStorage):
     async def record(
         self, key: TaskKey, reports: Sequence[StoredReport], expected_version: int | None
     ) -> int:
-        """Store reports if the task has the expected version."""
+        """Store reports if the task has the expected version. Returns the new version."""
         row = self._owned(*key)
         if not row.adopted:
             raise not_adopted(row.id)
@@ -67,7 +67,7 @@ class InMemoryAdopted(InMemoryProgress, InMemoryContexts, AdoptedStorage):
         return row.version
 
     def _check_bodies(self, row: TaskRow, reports: Sequence[StoredReport]) -> None:
-        """Raise before anything is written if a message has the id of another."""
+        """Raise before anything is written if a message has the id of another message."""
         given: dict[str, StoredMessage] = {}
         for report in reports:
             said = report.message if isinstance(report, StoredStatus) else report
@@ -101,7 +101,7 @@ class InMemoryAdopted(InMemoryProgress, InMemoryContexts, AdoptedStorage):
             self._say(row, message, Actor.WORKER)
 
     async def delete_task(self, key: TaskKey) -> bool:
-        """Delete a task with all it holds."""
+        """Delete a task with all its data. Returns whether it existed."""
         row = self._find(*key)
         if row is None:
             return False
@@ -116,7 +116,7 @@ class InMemoryAdopted(InMemoryProgress, InMemoryContexts, AdoptedStorage):
 
 
 def _check_open(task_id: str, state: TaskState, reports: Sequence[StoredReport]) -> None:
-    """Raise for a report after the end, which may be one of the reports."""
+    """Raise for a report after the end of a task; one of the reports may end it."""
     for report in reports:
         to = report.state if isinstance(report, StoredStatus) else state
         if state in TERMINAL:

@@ -1,4 +1,4 @@
-"""Archive records of tasks, in process: their timelines are replayed into the ledger's indexes."""
+"""Converts tasks in memory to archive records, and back: an import replays their timelines."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def dump_tasks(engine: InMemory, tenant: str, at: datetime) -> Iterator[of.TaskR
 
 
 def load_task(engine: InMemory, tenant: str, one: of.TaskRecord) -> None:
-    """Store a task, and put it where its state belongs."""
+    """Store a task, and add it to the queue or list for its state."""
     data = engine.table(tenant, LedgerData)
     context = data.contexts.get((one.owner, one.context_id))
     if context is None:
@@ -226,7 +226,7 @@ def _event_record(row: TaskRow, event: StoredEvent, places: dict[str, int]) -> o
 
 @dataclass
 class _Places:
-    """The places of loaded messages, by owner and context."""
+    """The positions of loaded messages, by owner and context."""
 
     of: dict[tuple[str, str], list[tuple[int, str, str]]] = field(default_factory=dict)
 
@@ -315,7 +315,7 @@ def load_feedback(engine: InMemory, tenant: str, one: of.FeedbackRecord) -> None
 
 
 def dump_inbox(engine: InMemory, tenant: str, at: datetime) -> Iterator[of.InboxRecord]:
-    """Yield the messages to tasks."""
+    """Yield the messages in the inboxes of tasks."""
     del at
     for task_id, row in sorted(engine.table(tenant, LedgerData).tasks.items()):
         for key, one in row.inbox.items():
@@ -323,7 +323,7 @@ def dump_inbox(engine: InMemory, tenant: str, at: datetime) -> Iterator[of.Inbox
 
 
 def load_inbox(engine: InMemory, tenant: str, one: of.InboxRecord) -> None:
-    """Store a message to a task."""
+    """Store a message in the inbox of a task."""
     sent = InboxRow(one.topic, one.body, one.digest, one.received)
     _task(engine.table(tenant, LedgerData), one.task_id).inbox.setdefault(one.id, sent)
 
@@ -343,7 +343,7 @@ def load_push_config(engine: InMemory, tenant: str, one: of.PushConfigRecord) ->
 
 
 def dump_deliveries(engine: InMemory, tenant: str, at: datetime) -> Iterator[of.DeliveryRecord]:
-    """Yield the events on their way to push configs."""
+    """Yield the events that are not yet delivered to push configs."""
     del at
     for (task_id, config), lane in sorted(engine.table(tenant, LedgerData).lanes.items()):
         for seq, one in sorted(lane.items()):
@@ -353,7 +353,7 @@ def dump_deliveries(engine: InMemory, tenant: str, at: datetime) -> Iterator[of.
 
 
 def load_delivery(engine: InMemory, tenant: str, one: of.DeliveryRecord) -> None:
-    """Store an event on its way to a push config."""
+    """Store an event that is not yet delivered to a push config."""
     lane = engine.table(tenant, LedgerData).lanes.setdefault((one.task_id, one.config_id), {})
     delivery = Delivery(new_id(), one.seq, one.due_at, one.attempts, one.last_error, one.dead)
     lane.setdefault(one.seq, delivery)

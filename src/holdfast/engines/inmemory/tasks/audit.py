@@ -30,18 +30,18 @@ class Follower(Followed):
 
 
 class InMemoryAudit(LedgerView, AuditStorage):
-    """``AuditStorage`` in the process."""
+    """Reads the timelines of tasks, and stores feedback on tasks."""
 
     async def events(
         self, key: TaskKey, after: int, limit: int | None, max_bytes: int | None
     ) -> list[StoredEvent]:
-        """The events of a task above a cursor."""
+        """Return the events of a task with numbers above ``after``."""
         row = self._find(*key)
         found = [] if row is None else row.events[after:][:limit]
         return found[: fitting(map(event_bytes, found), max_bytes)]
 
     async def next_events(self, key: TaskKey, after: int) -> Timeline | None:
-        """All events of a task above a cursor."""
+        """Return all events of a task with numbers above ``after``, or ``None``."""
         row = self._find(*key)
         return None if row is None else Timeline(row.state, row.version, row.events[after:])
 
@@ -52,7 +52,7 @@ class InMemoryAudit(LedgerView, AuditStorage):
             yield Follower(rung)
 
     async def replay(self, key: TaskKey, until: int, extent: Extent) -> TaskRecord | None:
-        """A task as it was after an event."""
+        """Return a task as it was after the event ``until``, or ``None``."""
         row = self._find(*key)
         if row is None:
             return None
@@ -77,6 +77,6 @@ class InMemoryAudit(LedgerView, AuditStorage):
         return known
 
     async def list_feedback(self, key: TaskKey) -> list[StoredFeedback]:
-        """The feedback on a task, in order."""
+        """Return the feedback on a task, in order."""
         row = self._find(*key)
         return [] if row is None else list(row.feedback.values())

@@ -1,4 +1,4 @@
-"""The feed of changes of tasks, in process."""
+"""The feed of state changes of tasks, in memory."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from holdfast.values.tasks.events import Transition
 
 
 class InMemoryChanges(LedgerView, ChangeStorage):
-    """``ChangeStorage`` in the process: changes are numbered."""
+    """The feed of state changes of tasks. A position in it is a counter."""
 
     async def changes(self, owner: str | None, after: ChangePosition, limit: int) -> FoundChanges:
-        """Read changes after a number."""
+        """Read changes after a position."""
         begin = bisect_right(self._data.changes, after)
         read = self._data.changes[begin : begin + limit]
         found = [
@@ -25,7 +25,7 @@ class InMemoryChanges(LedgerView, ChangeStorage):
         return FoundChanges(found, read[-1] if read else after, len(read))
 
     async def last_change(self) -> ChangePosition:
-        """Return the last number."""
+        """Return the position of the last change."""
         return self._data.changes[-1] if self._data.changes else ChangePosition()
 
     def _change(self, one: ChangePosition) -> TaskChange | None:

@@ -18,7 +18,7 @@ from holdfast.values.tasks.records import Lease
 
 
 class InMemoryChildren(InMemoryClients, ChildStorage):
-    """``ChildStorage`` in the process."""
+    """Stores child tasks, which a running task submits."""
 
     async def submit_child(self, lease: Lease, step: StepDraft, draft: Draft) -> TaskSnapshot:
         """Store a child and the step that names it, unless they are stored already."""
@@ -49,7 +49,7 @@ class InMemoryChildren(InMemoryClients, ChildStorage):
         return [row for row in self._data.tasks.values() if row.parent_id == task_id]
 
     async def cancel_tree(self, key: TaskKey, note: str, by: str = "") -> TaskSnapshot:
-        """Cancel a task and all below it, those at the bottom first."""
+        """Cancel a task and all its descendants, the deepest first."""
         root = self._owned(*key)
         tree = [root]
         for row in tree:

@@ -1,4 +1,4 @@
-"""The cleanup marks of the in-memory ledger."""
+"""The cleanup marks of the in-memory ledger: data outside the ledger to delete with a task."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from holdfast.values.tasks.records import Lease
 
 
 class InMemoryCleanup(LedgerView, CleanupStorage):
-    """``CleanupStorage`` in the process."""
+    """Stores cleanup marks: which data outside the ledger is to be deleted with a task."""
 
     async def add_cleanup(self, lease: Lease, mark: CleanupMark) -> None:
-        """Store a mark, unless it is stored already."""
+        """Store a cleanup mark, unless it is stored already."""
         self._mark(self._held(lease), mark)
 
     def _mark(self, row: TaskRow, mark: CleanupMark) -> None:
@@ -25,7 +25,7 @@ class InMemoryCleanup(LedgerView, CleanupStorage):
         rows.setdefault((mark.kind, mark.ref), MarkRow(mark, row.owner, row.session_id))
 
     async def claim_cleanup(self, limit: int, retry_seconds: float) -> list[CleanupMark]:
-        """Claim due marks, the longest due first."""
+        """Claim marks whose data is to be deleted now, the longest waiting first."""
         now = self._engine.now()
         due = [row for due_at, row in self._due() if due_at <= now][:limit]
         for row in due:
@@ -33,15 +33,15 @@ class InMemoryCleanup(LedgerView, CleanupStorage):
         return [row.mark for row in due]
 
     async def list_cleanup(self, task_id: str) -> list[CleanupMark]:
-        """The due marks of one task."""
+        """Return the marks of a task whose data is to be deleted now."""
         return [row.mark for _, row in self._due([task_id])]
 
     async def list_context_cleanup(self, key: ContextKey) -> list[CleanupMark]:
-        """The due marks of all tasks that a context has or had."""
+        """Return such marks of all tasks that a context has or had."""
         return [row.mark for _, row in self._due() if (row.owner, row.session_id) == key]
 
     def _due(self, task_ids: Iterable[str] | None = None) -> list[tuple[datetime, MarkRow]]:
-        """Return the marks that have a due time, of some tasks or of all, the earliest first."""
+        """Return the marks whose data is to be deleted, of some tasks or all, earliest first."""
         found = [
             (row.due_at, row)
             for task_id in (self._data.cleanup_due if task_ids is None else task_ids)
@@ -60,7 +60,7 @@ class InMemoryCleanup(LedgerView, CleanupStorage):
         return True
 
     async def delete_cleanup(self, task_id: str, marks: Sequence[CleanupMark]) -> int:
-        """Delete marks of one task."""
+        """Delete marks of one task. Returns how many existed."""
         rows = self._data.cleanup.get(task_id, {})
         count = sum(rows.pop((mark.kind, mark.ref), None) is not None for mark in marks)
         if all(row.due_at is None for row in rows.values()):

@@ -1,4 +1,4 @@
-"""How clients submit, read and steer the tasks of the in-memory ledger."""
+"""The calls of clients in memory: submit, read, answer, cancel and pause tasks."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ _LOWER = {ord(letter): letter.lower() for letter in string.ascii_uppercase}
 
 
 class InMemoryClients(LedgerView, ClientStorage):
-    """``ClientStorage`` in the process."""
+    """The calls of clients: submit, read, answer, cancel and pause tasks."""
 
     async def first_message(self, key: TaskKey) -> FirstMessage | None:
-        """A task with its first message."""
+        """Return a task with its first message, or ``None``."""
         row = self._find(*key)
         if row is None:
             return None
         return FirstMessage(row, first_of(row), self._engine.now())
 
     async def submit(self, draft: Draft) -> TaskSnapshot:
-        """Store a task as submitted, or return the one with the same key."""
+        """Store a task as submitted. If one with the same key exists, return that one."""
         due = self._moment(draft.run_after)
         digest = draft.digest()
         known = self._submitted(draft, digest)
@@ -107,17 +107,17 @@ class InMemoryClients(LedgerView, ClientStorage):
         return row
 
     async def get(self, key: TaskKey, extent: Extent) -> TaskSnapshot | None:
-        """Return a task with the parts that ``extent`` selects."""
+        """Return a task with the parts that ``extent`` selects, or ``None``."""
         row = self._find(*key)
         return None if row is None else row.snapshot(extent)
 
     async def message_bytes(self, key: TaskKey) -> int:
-        """How many bytes the messages of a task take."""
+        """Return how many bytes the messages of a task take."""
         row = self._find(*key)
         return sum(text_bytes(one.payload) for one in row.messages.values()) if row else 0
 
     async def list_tasks(self, query: TaskQuery) -> TaskListing:
-        """Return a page of tasks, the latest change of state first."""
+        """Return a page of tasks, ordered by their last change of state, the latest first."""
         found = [row for row in self._data.tasks.values() if fits(row, query.wanted)]
         found.sort(key=_newest, reverse=not query.oldest_first)
         total = len(found) if query.counted else None
@@ -179,7 +179,7 @@ class InMemoryClients(LedgerView, ClientStorage):
         return row.snapshot()
 
     def _steered(self, task_id: str, owner: str | None) -> TaskRow:
-        """Return the task; raise if somebody else runs it."""
+        """Return the task. Raises if it is an adopted task, which another system runs."""
         row = self._owned(task_id, owner)
         if row.adopted:
             raise adopted(task_id)
@@ -229,7 +229,7 @@ def _illegal(row: TaskRow, to: TaskState) -> IllegalTransitionError:
 
 
 def first_of(row: TaskRow) -> StoredMessage | None:
-    """Return the message that a task began with; one that was adopted may have none."""
+    """Return the message that a task began with; ``None`` for an adopted task without one."""
     return next(iter(row.messages.values()), None)
 
 
@@ -243,7 +243,7 @@ def _says(row: TaskRow, text: str) -> bool:
 
 
 def fits(row: TaskRow, wanted: TaskFilter) -> bool:
-    """Return whether a task is one of those that are wanted."""
+    """Return whether a task passes the filter."""
     return (
         wanted.owner in (None, row.owner)
         and wanted.session_id in (None, row.session_id)

@@ -1,4 +1,4 @@
-"""The contexts of the in-memory ledger, and which of their messages are not copied yet."""
+"""The contexts of the in-memory ledger, and which messages are not in the session log yet."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _BUSY = (TaskState.SUBMITTED, TaskState.WORKING)
 
 
 class InMemoryContexts(LedgerView, ContextStorage):
-    """``ContextStorage`` in the process."""
+    """Reads and deletes contexts, and finds messages that are not in the session log yet."""
 
     async def list_contexts(
         self, owner: str | None, after: ContextAfter | None, limit: int, *, children: bool
     ) -> list[ContextRecord]:
-        """Contexts, the newest first."""
+        """Return contexts, the newest first."""
         found = [
             one
             for one in self._data.contexts.values()
@@ -45,11 +45,11 @@ class InMemoryContexts(LedgerView, ContextStorage):
         return [replace(_record(one), tasks=count) for one, count in shown[:limit]]
 
     def _of_clients(self, context: ContextRow) -> int:
-        """Return how many tasks of a context no other task submitted."""
+        """Return how many tasks of a context were submitted by clients, not by other tasks."""
         return sum(not self._data.tasks[one].parent_id for one in context.tasks)
 
     async def get_context(self, key: ContextKey, extent: Extent) -> ContextSnapshot | None:
-        """A context with its last messages."""
+        """Return a context with its last messages, or ``None``."""
         context = self._data.contexts.get(key)
         if context is None:
             return None
@@ -63,7 +63,7 @@ class InMemoryContexts(LedgerView, ContextStorage):
         return self._data.tasks[task_id].messages[message_id]
 
     async def clear_context(self, key: ContextKey) -> int:
-        """Delete a context with its tasks."""
+        """Delete a context with its tasks. Returns how many tasks it had."""
         context = self._data.contexts.pop(key, None)
         if context is None:
             return 0
@@ -72,7 +72,7 @@ class InMemoryContexts(LedgerView, ContextStorage):
         return len(context.tasks)
 
     def _forget(self, row: TaskRow) -> None:
-        """Delete every reference to a task and make its cleanup marks due."""
+        """Delete every reference to a task, and make its cleanup marks claimable."""
         data = self._data
         if row.submit_key:
             del data.keys[row.owner, row.submit_key]
@@ -88,7 +88,7 @@ class InMemoryContexts(LedgerView, ContextStorage):
         data.followers.ring(row.id)
 
     async def resting_messages(self, agents: Collection[AgentId], limit: int) -> list[SaidMessage]:
-        """Return all messages of uncopied tasks that are neither queued nor working."""
+        """Return the messages of idle tasks that are not yet copied to the session log."""
         resting = (
             row
             for row in map(self._data.tasks.__getitem__, self._data.uncopied)
@@ -103,7 +103,7 @@ class InMemoryContexts(LedgerView, ContextStorage):
     async def context_messages(
         self, key: ContextKey, agents: Collection[AgentId], last: int
     ) -> list[SaidMessage]:
-        """Return those of a context's last messages whose tasks are not copied."""
+        """Return those of a context's last messages that are not yet copied to the session log."""
         context = self._data.contexts.get(key)
         if not last or context is None:
             return []
@@ -114,7 +114,7 @@ class InMemoryContexts(LedgerView, ContextStorage):
         ]
 
     async def mark_copied(self, tasks: Sequence[tuple[str, int]]) -> set[str]:
-        """Record tasks as copied, if unchanged and idle. Return those that exist."""
+        """Mark unchanged, idle tasks as copied. Returns the ids of the tasks that exist."""
         there = {task_id: version for task_id, version in tasks if task_id in self._data.tasks}
         for task_id, version in there.items():
             row = self._data.tasks[task_id]

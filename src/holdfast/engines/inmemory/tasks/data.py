@@ -1,4 +1,4 @@
-"""The rows of the in-memory ledger, and the snapshots that it reads from them."""
+"""The data structures of the in-memory ledger, and the snapshots that are read from them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from holdfast.values.tasks.events import StepKey
 
 @dataclass(slots=True)
 class Doorbell:
-    """The waiters for wake-ups, by name."""
+    """Wakes waiters, by name."""
 
     waiting: dict[str, set[asyncio.Event]] = field(default_factory=dict)
 
@@ -55,7 +55,7 @@ class Doorbell:
 
 
 def event_bytes(event: StoredEvent) -> int:
-    """How many bytes an entry takes, as JSON text."""
+    """Return how many bytes an entry of a timeline takes, as JSON text."""
     match event.body:
         case StoredMessage() as message:
             return text_bytes(message.payload)
@@ -82,8 +82,8 @@ class TaskRow(StoredTask):
     """A task with its timeline and five indexes into it.
 
     ``said`` holds the id of the message that a step's result names. ``chunks`` holds the current
-    chunks of each artifact; ``step_chunks`` those written in a step under a fence, which a later
-    attempt restores.
+    chunks of each artifact. ``step_chunks`` holds the chunks that a step wrote under a fence, which
+    a later attempt restores.
     """
 
     status: str = ""
@@ -110,26 +110,26 @@ class TaskRow(StoredTask):
     inbox: dict[str, InboxRow] = field(default_factory=dict, repr=False)
 
     def next_in_inbox(self, topic: str) -> InboxRow | None:
-        """The oldest message of a topic that was not received."""
+        """Return the oldest message of a topic that was not received, or ``None``."""
         waiting = (one for one in self.inbox.values() if not one.received and one.topic == topic)
         return next(waiting, None)
 
     def last_messages(self, length: int | None) -> list[StoredMessage]:
-        """The last messages, the newest first."""
+        """Return the last messages, the newest first."""
         count = len(self.messages) if length is None else length
         return list(islice(reversed(self.messages.values()), count))
 
     def all_chunks(self) -> list[WrittenChunk]:
-        """The chunks of all artifacts."""
+        """Return the chunks of all artifacts."""
         return [chunk for held in self.chunks.values() for chunk in held]
 
     def artifact_bytes(self) -> int:
-        """How many bytes the artifacts take, as JSON text."""
+        """Return how many bytes the artifacts take, as JSON text."""
         chunks = (chunk for chunk, _ in self.all_chunks())
         return sum(text_bytes(chunk.parts) + text_bytes(chunk.metadata) for chunk in chunks)
 
     def page_bytes(self, extent: Extent) -> int:
-        """How many bytes of a page the task takes."""
+        """Return how many bytes of a page the task takes."""
         said = [text_bytes(one.payload) for one in self.last_messages(extent.history_length)]
         status = self.messages[self.status].payload if self.status else ""
         whole = text_bytes(self.metadata) + text_bytes(status) + sum(said)
@@ -137,7 +137,7 @@ class TaskRow(StoredTask):
         return whole + (self.artifact_bytes() if extent.artifacts else 0)
 
     def snapshot(self, extent: Extent | None = None) -> TaskSnapshot:
-        """Return the parts that ``extent`` selects. Read them before the next await: no copy."""
+        """Return the parts that ``extent`` selects, uncopied: use them before the next await."""
         length, artifacts, most = extent or Extent()
         taken = self.artifact_bytes() if artifacts and most is not None else 0
         dropped = most is not None and taken > most
@@ -155,7 +155,7 @@ class TaskRow(StoredTask):
 
 @dataclass(slots=True)
 class ContextRow:
-    """A context: its tasks, the working ones, and its messages by task and id."""
+    """A context: its tasks, those that are working, and its messages by task and id."""
 
     id: str
     owner: str
@@ -179,7 +179,7 @@ class Delivery:
 
 @dataclass(slots=True)
 class MarkRow:
-    """A cleanup mark; one without ``due_at`` is not due."""
+    """A cleanup mark. Without ``due_at``, its data is not to be deleted yet."""
 
     mark: CleanupMark
     owner: str
@@ -209,7 +209,7 @@ class LedgerData:
     prioritized: bool = False
     """Whether any task had a priority."""
     starts: dict[tuple[object, ...], list[datetime]] = field(default_factory=dict)
-    """When tasks began that count towards a rate, by what the rate counts."""
+    """The start times of tasks that count towards a rate limit, by what the limit counts."""
     changes: list[ChangePosition] = field(default_factory=list)
     """All changes of state, in order; also those of deleted tasks."""
 

@@ -1,4 +1,4 @@
-"""Tasks that go on from what another task stored, in process."""
+"""Forks in memory: new tasks that continue from the stored steps of another task."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from holdfast.values.lifecycle import Actor, TaskState
 
 
 class InMemoryForks(InMemoryClients, ForkStorage):
-    """``ForkStorage`` in the process."""
+    """Stores forks: new tasks that continue from the stored steps of another task."""
 
     async def fork(self, key: TaskKey, draft: ForkDraft) -> TaskSnapshot:
-        """Store a task with what another one stored."""
+        """Store a new task with the steps, messages and artifacts of another task."""
         old = self._steered(*key)
         first = first_of(old)
         assert first is not None, "only a task that was adopted may have no message"  # noqa: S101
@@ -97,7 +97,7 @@ class InMemoryForks(InMemoryClients, ForkStorage):
                 self._log(row, event.by, kept_chunk, now)
 
     async def held_elsewhere(self, task_id: str, refs: Sequence[str]) -> Collection[str]:
-        """Return refs that a mark of another task, which is not due, has."""
+        """Return those of the refs that another task still uses."""
         return {
             ref
             for other, rows in self._data.cleanup.items()
@@ -107,7 +107,10 @@ class InMemoryForks(InMemoryClients, ForkStorage):
 
 
 def _taken_over(events: Sequence[StoredEvent]) -> list[StoredEvent]:
-    """Return messages, steps, and the chunks of artifacts as they are, or of such a step."""
+    """Return the events that a fork copies: messages, steps and current chunks of artifacts.
+
+    Older chunks are included if they belong to the stored result of a step.
+    """
     anew: dict[str, int] = {}
     fences = {}
     for event in events:

@@ -18,10 +18,10 @@ from holdfast.values.tasks.records import Lease
 
 
 class InMemoryInbox(InMemoryClients, InboxStorage):
-    """``InboxStorage`` in the process."""
+    """Stores the messages that running tasks receive."""
 
     async def send(self, key: TaskKey, message: InboxMessage, limit: int) -> None:
-        """Store a message, unless it is there, and wake the task if it waits for it."""
+        """Store a message, unless it is stored already. Wake the task if it waits for it."""
         row = self._steered(*key)
         known = row.inbox.get(message.id)
         if known is not None:
@@ -39,7 +39,7 @@ class InMemoryInbox(InMemoryClients, InboxStorage):
     async def receive(
         self, lease: Lease, step: StepKey, topic: str, *, last: bool
     ) -> StoredStep | None:
-        """Store the oldest message of a topic as a step."""
+        """Store the oldest message of a topic as the result of a step, or return ``None``."""
         row = self._held(lease)
         if step not in row.steps:
             found = self._oldest(row, topic)

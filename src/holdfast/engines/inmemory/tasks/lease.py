@@ -18,10 +18,10 @@ from holdfast.values.tasks.records import Lease
 
 
 class InMemoryLeases(LedgerView, LeaseStorage):
-    """``LeaseStorage`` in the process."""
+    """Claims queued tasks, and keeps the leases under which workers run them."""
 
     async def claim(self, claim: TaskClaim) -> list[TaskSnapshot]:
-        """Claim due tasks, the highest priority first, then the longest waiting."""
+        """Claim tasks that are ready to run: by priority, then the longest waiting first."""
         chosen = self._choose(claim)
         for row in chosen:
             row.fence += 1
@@ -54,7 +54,7 @@ class InMemoryLeases(LedgerView, LeaseStorage):
         return chosen
 
     def _waiting(self, now: datetime) -> Iterator[TaskRow]:
-        """Yield the due tasks, the highest priority first."""
+        """Yield the tasks that are ready to run, the highest priority first."""
         due = bisect_right(self._data.queue, now, key=lambda one: one[0])
         rows = (self._data.tasks[task_id] for _, task_id in self._data.queue[:due])
         if self._data.prioritized:
@@ -72,7 +72,7 @@ class InMemoryLeases(LedgerView, LeaseStorage):
         return lease_on(row)
 
     async def transition(self, lease: Lease, outcome: Outcome) -> TaskSnapshot:
-        """End or suspend the work."""
+        """End the work on a task, or let it wait, and set its state."""
         moment = self._moment(outcome.run_after)
         wanted, said, ask = outcome.to, outcome.message, outcome.ask
         row = self._held(lease)
@@ -94,7 +94,7 @@ class InMemoryLeases(LedgerView, LeaseStorage):
         return row.snapshot()
 
     def _wait(self, row: TaskRow, outcome: Outcome, moment: datetime | None) -> datetime | None:
-        """Note what a task waits for that has not come. Returns its ``run_after``."""
+        """Record which children or topic a task still waits for. Returns its ``run_after``."""
         tasks = self._data.tasks
         awaited = [tasks[one] for one in set(outcome.children) if one in tasks]
         live = [one for one in awaited if one.parent_id == row.id and one.state not in TERMINAL]
@@ -122,7 +122,7 @@ class InMemoryLeases(LedgerView, LeaseStorage):
         return TaskState.PAUSED if row.pause_requested else wanted, note
 
     async def complete_many(self, leases: Sequence[Lease]) -> dict[str, TaskState]:
-        """Complete the tasks whose lease is not lost."""
+        """Complete the tasks whose lease is not lost. Returns the new state of each."""
         reached = {lease.task_id: self._completed(lease) for lease in leases}
         return {task_id: state for task_id, state in reached.items() if state is not None}
 
@@ -146,7 +146,7 @@ class InMemoryLeases(LedgerView, LeaseStorage):
         return row.snapshot()
 
     async def recover_expired(self, limit: int) -> list[TaskSnapshot]:
-        """Take back tasks whose lease has expired, the longest expired first."""
+        """Put tasks whose lease has expired back in the queue, the longest expired first."""
         now, rows = self._engine.now(), [self._data.tasks[one] for one in self._data.working]
         for row in rows:
             _correct(row, now)
@@ -164,7 +164,7 @@ class InMemoryLeases(LedgerView, LeaseStorage):
 
 
 def _correct(row: TaskRow, now: datetime) -> None:
-    """After the clock went back: cut the lease to its duration from now, and make the task due."""
+    """After the clock was set back, shorten the lease and make a queued task ready to run."""
     latest = now + timedelta(seconds=row.lease_seconds)
     if row.lease_expires_at is not None and row.lease_expires_at > latest:
         row.lease_expires_at = latest

@@ -1,4 +1,4 @@
-"""Durable tasks in the process: the whole ledger, on the engine's clock."""
+"""Durable tasks in memory: the whole ledger, on the engine's clock."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class InMemoryLedger(
     InMemoryCleanup,
     TaskStorage,
 ):
-    """``TaskStorage`` in the process; two views of one tenant see the same tasks.
+    """All tasks of one tenant in memory; two views of one tenant see the same tasks.
 
-    Cost of a write does not grow with what a task already holds.
+    The cost of a write does not grow with the size of its task.
 
     >>> from holdfast.engines.inmemory.engine import InMemory
     >>> storage = InMemoryLedger(InMemory(), tenant="acme")

@@ -1,4 +1,4 @@
-"""What operators do with many tasks, in process."""
+"""Operations of operators on many tasks, in memory."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from holdfast.values.tasks.operations import ManyTasks, TaskCounts, WorkerRecord
 
 
 class InMemoryOperations(InMemoryClients, OperationStorage):
-    """``OperationStorage`` in the process."""
+    """Counts tasks, lists workers, and cancels, pauses or retries many tasks."""
 
     async def counts(self, by: CountBy, wanted: TaskFilter, limit: int) -> TaskCounts:
-        """Count tasks."""
+        """Count the matching tasks by state or by agent; at most ``limit`` of each."""
         rows = (row for row in self._data.tasks.values() if fits(row, wanted))
         found = list(islice(rows, limit + 1))
         names = [str(row.state if by == "state" else row.agent) for row in found[:limit]]
         return TaskCounts(dict(sorted(Counter(names).items())), capped=len(found) > limit)
 
     async def versions(self, owner: str | None, limit: int) -> dict[str, int]:
-        """Return ids and versions of the tasks that changed last."""
+        """Return the ids and versions of the ``limit`` tasks that changed last."""
         rows = [row for row in self._data.tasks.values() if owner in (None, row.owner)]
         rows.sort(key=lambda row: (row.updated_at, row.id), reverse=True)
         return {row.id: row.version for row in rows[:limit]}
@@ -42,7 +42,7 @@ class InMemoryOperations(InMemoryClients, OperationStorage):
         return [_worker(name, held[name]) for name in sorted(held)]
 
     async def many(self, query: ManyQuery) -> ManyTasks:
-        """Carry out an operation; nothing here waits."""
+        """Carry out an operation on the matching tasks, without an await in between."""
         found = sorted(
             (
                 row

@@ -1,4 +1,4 @@
-"""What workers write to the in-memory ledger: messages, steps and artifacts."""
+"""The writes of workers in memory: messages, steps and artifacts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from holdfast.values.tasks.records import Lease
 
 
 class InMemoryProgress(LedgerView, ProgressStorage):
-    """``ProgressStorage`` in the process."""
+    """Stores the messages, steps and artifacts that workers write."""
 
     async def append_message(
         self, lease: Lease, message: StoredMessage, step: StepDraft | None
@@ -44,7 +44,7 @@ class InMemoryProgress(LedgerView, ProgressStorage):
         return row.steps[step.key]
 
     async def steps(self, task_id: str) -> list[StoredStep]:
-        """The steps of a task, in order."""
+        """Return the steps of a task, in order."""
         row = self._find(task_id, None)
         return [] if row is None else list(row.steps.values())
 
@@ -57,7 +57,7 @@ class InMemoryProgress(LedgerView, ProgressStorage):
         return self._write(row, chunk)
 
     def _last(self, row: TaskRow, artifact_id: str) -> StoredChunk | None:
-        """The last chunk that this attempt wrote to an artifact."""
+        """Return the last chunk that this attempt wrote to an artifact, or ``None``."""
         held = row.chunks.get(artifact_id, [])
         return held[-1][0] if held and held[-1][0].fence == row.fence else None
 
@@ -76,7 +76,7 @@ class InMemoryProgress(LedgerView, ProgressStorage):
         return stored
 
     async def restore_chunks(self, lease: Lease, step: StepKey) -> list[StoredChunk]:
-        """Store the chunks of a recorded step again, once per fence."""
+        """Store the chunks of a recorded step again in this attempt, once per fence."""
         row = self._held(lease)
         stored = row.steps.get(step)
         if stored is None or (step, row.fence) in row.step_chunks:

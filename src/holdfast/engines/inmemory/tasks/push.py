@@ -16,12 +16,12 @@ _Due: TypeAlias = tuple[datetime, str, EntryKey]
 
 
 class InMemoryPush(LedgerView, PushStorage):
-    """``PushStorage`` in the process."""
+    """Stores push configs, and the outbox of events that are delivered to them."""
 
     async def upsert_push_config(
         self, key: TaskKey, config: StoredPush, max_configs: int | None
     ) -> bool:
-        """Store a push config, unless there are too many others."""
+        """Store a push config. Returns ``False`` if the task has too many others."""
         push = self._owned(*key).push
         if max_configs is not None and len(push.keys() - {config.id}) >= max_configs:
             return False
@@ -29,13 +29,13 @@ class InMemoryPush(LedgerView, PushStorage):
         return True
 
     async def push_configs(self, key: TaskKey, config_id: str | None) -> list[StoredPush]:
-        """The push configs of a task, or one, by id."""
+        """Return the push configs of a task by id, or only the one with ``config_id``."""
         row = self._find(*key)
         push = {} if row is None else row.push
         return [push[one] for one in sorted(push) if config_id in (None, one)]
 
     async def delete_push_config(self, key: TaskKey, config_id: str) -> bool:
-        """Delete a push config with its entries."""
+        """Delete a push config with its outbox entries. Returns whether it existed."""
         row = self._find(*key)
         if row is None or config_id not in row.push:
             return False
@@ -44,7 +44,7 @@ class InMemoryPush(LedgerView, PushStorage):
         return True
 
     async def claim_outbox(self, claim: OutboxClaim) -> list[StoredEntry]:
-        """Claim the first entry of each push config, if it is due."""
+        """Claim the first outbox entry of each push config whose delivery is due."""
         later = self._engine.now() + timedelta(seconds=claim.lease_seconds)
         claimed = []
         for _, _, key in self._turns(claim)[: claim.limit]:
@@ -55,7 +55,7 @@ class InMemoryPush(LedgerView, PushStorage):
         return claimed
 
     def _turns(self, claim: OutboxClaim) -> list[_Due]:
-        """Return the due entries in claim order."""
+        """Return the outbox entries that are due for delivery, in claim order."""
         due: list[_Due] = sorted(
             (first.due_at, first.number, EntryKey(*lane, first.seq))
             for lane, entries in self._data.lanes.items()
@@ -72,7 +72,7 @@ class InMemoryPush(LedgerView, PushStorage):
         return [one for _, one in sorted(turns)]
 
     async def mark_delivered(self, key: EntryKey) -> bool:
-        """Delete an entry."""
+        """Delete a delivered outbox entry. Returns whether it existed."""
         lane = self._data.lanes.get(key[:2], {})
         there = lane.pop(key.seq, None) is not None
         if there and not lane:
@@ -80,7 +80,7 @@ class InMemoryPush(LedgerView, PushStorage):
         return there
 
     async def mark_failed(self, key: EntryKey, failure: FailedDelivery) -> bool:
-        """Schedule a retry of an entry, or make it a dead letter."""
+        """Schedule a retry of an outbox entry, or make it a dead letter."""
         delivery = self._data.lanes.get(key[:2], {}).get(key.seq)
         if delivery is None or delivery.dead or delivery.attempts != failure.attempts:
             return False
@@ -90,7 +90,7 @@ class InMemoryPush(LedgerView, PushStorage):
         return True
 
     async def outbox(self, key: TaskKey) -> list[StoredEntry]:
-        """The entries of a task, in order."""
+        """Return the outbox entries of a task, in order."""
         row = self._find(*key)
         if row is None:
             return []

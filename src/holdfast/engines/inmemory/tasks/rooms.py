@@ -1,4 +1,4 @@
-"""How many more tasks the limits of a claim let begin."""
+"""Counts how many more tasks the limits of a claim permit to start."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Scope = tuple[object, ...]
 
 
 class Rooms:
-    """Counts the tasks at work and those that began, and the ones that a claim takes.
+    """Applies limits of concurrency and rate to the tasks of a claim.
 
     ::
 
@@ -30,7 +30,7 @@ class Rooms:
                 self._at_work.update({scope for _, scope in self._scopes(row)})
 
     def take(self, row: TaskRow) -> bool:
-        """Take a place for a task, and return whether there was one under every limit."""
+        """Count a task as started. Returns ``False``, and counts nothing, if a limit is reached."""
         scopes = list(self._scopes(row))
         if not all(self._has_room(limit, scope) for limit, scope in scopes):
             return False
@@ -56,7 +56,7 @@ class Rooms:
         return len(counted) < limit.count
 
     def _scopes(self, row: TaskRow) -> Iterator[tuple[Limit, Scope]]:
-        """Yield the limits that hold for a task, with what they count."""
+        """Yield the limits that apply to a task, with what each of them counts."""
         for limit in self._limits:
             if limit.agent is None:
                 yield limit, ("tenant",)

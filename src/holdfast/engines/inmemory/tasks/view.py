@@ -1,4 +1,4 @@
-"""What all parts of the in-memory ledger share: find a task, check a lease, write a timeline."""
+"""The code that all parts of the in-memory ledger share: tasks, leases and timelines."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from holdfast.values.tasks.records import Lease
 
 _ANNOUNCED = (Transition, StoredMessage, StoredChunk)
 NEVER = datetime.max.replace(tzinfo=UTC)
-"""When a task is due that waits for something else than a time."""
+"""The time of a task that waits for something else than a time: it never comes."""
 
 
 class LedgerView:
-    """A view on one tenant's tasks."""
+    """The base of all parts of the ledger: the tasks of one tenant."""
 
     def __init__(self, engine: InMemory, *, tenant: str = "default") -> None:
         self._engine = engine
@@ -41,7 +41,7 @@ class LedgerView:
 
     @contextmanager
     def _acting(self, by: str) -> Iterator[None]:
-        """Log events with this name; nothing may wait inside."""
+        """Log events under this name inside the block, which must contain no await."""
         self._by = by
         try:
             yield
@@ -49,7 +49,7 @@ class LedgerView:
             self._by = ""
 
     def _find(self, task_id: str, owner: str | None) -> TaskRow | None:
-        """Return the task, or None if it is absent or another owner's: both look the same."""
+        """Return the task; ``None`` if it does not exist or belongs to another owner."""
         row = self._data.tasks.get(task_id)
         return row if row is not None and owner in (None, row.owner) else None
 
@@ -60,7 +60,7 @@ class LedgerView:
         return row
 
     def _held(self, lease: Lease) -> TaskRow:
-        """Return the task; raise unless it is working under the fence of this lease."""
+        """Return the task of a lease. Raises unless it is working under the lease's fence."""
         row = self._data.tasks.get(lease.task_id)
         if row is None or row.fence != lease.fence or row.state is not TaskState.WORKING:
             raise LeaseLostError("task", lease.task_id)
@@ -70,7 +70,7 @@ class LedgerView:
         return self._data.contexts[row.owner, row.session_id]
 
     def _moment(self, when: datetime | timedelta | None) -> datetime | None:
-        """Return a time; a timedelta counts from now."""
+        """Return a time; a timedelta is added to the current time."""
         if not isinstance(when, timedelta):
             return when
         try:
@@ -107,7 +107,7 @@ class LedgerView:
     ) -> None:
         """Change a task's state along an edge of the lifecycle, and log the transition.
 
-        A task that somebody else runs goes where they report, and is in no queue.
+        An adopted task, which another system runs, takes any reported state and is never queued.
         """
         before = row.state if row.transitions else None
         if not row.adopted:
@@ -158,7 +158,7 @@ class LedgerView:
         *,
         keeps_place: bool,
     ) -> None:
-        """Take a task out of the queue, or put it in."""
+        """Remove a task from the queue, or add it, as its new state requires."""
         now, queue = self._engine.now(), self._data.queue
         if before is TaskState.SUBMITTED and row.due_at is not None:
             del queue[bisect_left(queue, (row.due_at, row.id))]
@@ -170,7 +170,7 @@ class LedgerView:
             self._engine.table("", Doorbell).ring()
 
     def _wake_parent(self, child: TaskRow) -> None:
-        """Count an ended or removed child that its parent waits for; the last makes that due."""
+        """Count an ended or deleted child that its parent awaits. The last wakes the parent."""
         parent = self._data.tasks.get(child.parent_id)
         if child.awaited and parent is not None and parent.waits_for:
             child.awaited = False
@@ -179,7 +179,7 @@ class LedgerView:
                 self._make_due(parent)
 
     def _make_due(self, row: TaskRow) -> None:
-        """Let a task that waits be claimed now."""
+        """Make a waiting task ready to be claimed now."""
         if row.state is TaskState.SUBMITTED and row.due_at is not None:
             queue = self._data.queue
             del queue[bisect_left(queue, (row.due_at, row.id))]
@@ -188,14 +188,14 @@ class LedgerView:
             self._engine.table("", Doorbell).ring()
 
     def _clean_up(self, task_id: str, *, files: bool) -> None:
-        """Make the marks of a task due now; those of its artifacts' files only if ``files``."""
+        """Make the cleanup marks of a task claimable; those of artifact files only if ``files``."""
         for row in self._data.cleanup.get(task_id, {}).values():
             if files or row.mark.kind != "artifact":
                 row.due_at = self._engine.now()
                 self._data.cleanup_due[task_id] = None
 
     def _known(self, row: TaskRow, message: StoredMessage) -> bool:
-        """Return whether the task has this message; raise if its id has another body."""
+        """Return whether the task has this message. Raises if the stored one has another body."""
         known = row.messages.get(message.id)
         if known is not None:
             self._same(known, message)
@@ -213,7 +213,7 @@ class LedgerView:
         self._context(row).messages.append((row.id, message.id))
 
     def _keep(self, row: TaskRow, draft: StepDraft, by: Actor) -> None:
-        """Store a step. It is progress, unless it is a failed try: it resets the attempts."""
+        """Store a step. Unless it is a failed try, it is progress and resets the attempts."""
         now, key = self._engine.now(), draft.key
         written = len(row.step_chunks.get((key, row.fence), []))
         started = None if draft.seconds is None else now - timedelta(seconds=draft.seconds)

@@ -1,4 +1,4 @@
-"""Which tenants have work, and the wake-ups of workers, in process."""
+"""Finds the tenants that have work and wakes workers, in memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from holdfast.values.lifecycle import TaskState
 
 
 class InMemoryWork(WorkStorage):
-    """``WorkStorage`` in the process.
+    """Finds the tenants that have work, and wakes workers of this process.
 
     >>> work = InMemoryWork(InMemory())
     """
@@ -23,7 +23,7 @@ class InMemoryWork(WorkStorage):
         self._engine = engine
 
     async def tenants(self, kind: WorkKind, limit: int) -> list[str]:
-        """The tenants that have work of a kind, in order."""
+        """Return tenants that have work of a kind, in order."""
         found = [
             tenant
             for tenant, data in self._engine.by_tenant(LedgerData).items()
@@ -57,7 +57,7 @@ class InMemoryWork(WorkStorage):
                 )
 
     async def survey(self, limit: int, tenants: Collection[str] | None) -> WorkSurvey:
-        """Return up to ``limit`` tenants of each kind but deliveries."""
+        """Return up to ``limit`` tenants for each kind of work except deliveries."""
         kinds: tuple[WorkKind, ...] = ("due", "working", "uncopied", "cleanup")
         now = self._engine.now()
         served = {
@@ -75,11 +75,11 @@ class InMemoryWork(WorkStorage):
 
     @property
     def notified(self) -> bool:
-        """Always: there is one process."""
+        """Always ``True``: there is only one process."""
         return True
 
     async def notices(self) -> AsyncGenerator[None, None]:
-        """Yield when a task may have become due."""
+        """Yield at the start, and when a task may have become ready to run."""
         with self._engine.table("", Doorbell).bell() as rung:
             while True:
                 yield
@@ -87,7 +87,7 @@ class InMemoryWork(WorkStorage):
                 rung.clear()
 
     async def scheduled(self, tenants: Sequence[str] | None, limit: int) -> ScheduledWork:
-        """Return tenants that have due schedules, and when the next one is due."""
+        """Return the tenants whose schedules are due, and the seconds until the next one is due."""
         now = self._engine.now()
         times = {
             tenant: min(
@@ -104,13 +104,13 @@ class InMemoryWork(WorkStorage):
         return ScheduledWork(due[:limit], None if first is None else (first - now).total_seconds())
 
     async def wait(self, timeout_seconds: float) -> None:
-        """Return when a task may have become due, or at the timeout."""
+        """Return when a task may have become ready to run, or at the timeout."""
         with self._engine.table("", Doorbell).bell() as rung, suppress(TimeoutError):
             async with asyncio.timeout(timeout_seconds):
                 await rung.wait()
 
     async def requests(self, worker: str) -> AsyncGenerator[None, None]:
-        """Yield when a client may have sent a request to a task of this worker."""
+        """Yield at the start, and when a client may have sent a request to a task of the worker."""
         with self._engine.table("", Doorbell).bell(worker) as rung:
             while True:
                 yield

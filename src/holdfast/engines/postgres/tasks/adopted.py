@@ -1,4 +1,4 @@
-"""Tasks of the ledger on Postgres that somebody else runs."""
+"""Adopted tasks of the ledger on Postgres, which another system runs."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class _Row(NamedTuple):
 
 
 class PostgresAdopted(LedgerView, AdoptedStorage):
-    """``AdoptedStorage`` on Postgres.
+    """Stores adopted tasks, which another system runs, and the reports about them.
 
-    A second adoption fails, and so does a second record at one version: none is sent again after a
-    lost answer.
+    A repeated ``adopt`` fails, and so does a repeated ``record`` for the same version. So neither
+    is retried after a lost answer.
     """
 
     async def adopt(self, adoption: Adoption) -> TaskSnapshot:
-        """Store a task that somebody else runs, and its reports."""
+        """Store a task that another system runs, and its reports."""
         row = await self._engine.fetchrow(
             _SQL["adopt"],
             *(self._tenant, adoption.task_id, adoption.owner, adoption.session_id),
@@ -55,14 +55,14 @@ class PostgresAdopted(LedgerView, AdoptedStorage):
     async def record(
         self, key: TaskKey, reports: Sequence[StoredReport], expected_version: int | None
     ) -> int:
-        """Store reports if the task has the expected version."""
+        """Store reports if the task has the expected version. Returns the new version."""
         version: int = await self._engine.fetchval(
             _SQL["record"], self._tenant, *key, expected_version, *_columns(reports), safe=False
         )
         return version
 
     async def delete_task(self, key: TaskKey) -> bool:
-        """Delete a task with all it holds."""
+        """Delete a task with all its data. Returns whether it existed."""
         found: bool = await self._engine.fetchval(_SQL["delete"], self._tenant, *key, safe=False)
         return found
 

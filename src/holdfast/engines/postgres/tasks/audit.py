@@ -17,16 +17,16 @@ from holdfast.values.tasks.records import TaskRecord
 
 _SQL = load("ledger_audit")
 _BATCH, _BATCH_BYTES = 100, 1 << 20
-"""How much a follower reads at a time: a number of events, or of bytes."""
+"""How much a follower reads at a time: at most this many events, and this many bytes."""
 
 
 class PostgresAudit(LedgerView, AuditStorage):
-    """``AuditStorage`` on Postgres."""
+    """Reads the timelines of tasks, and stores feedback on tasks."""
 
     async def events(
         self, key: TaskKey, after: int, limit: int | None, max_bytes: int | None
     ) -> list[StoredEvent]:
-        """The events of a task above a cursor."""
+        """Return the events of a task with numbers above ``after``."""
         within = () if max_bytes is None else (max_bytes,)
         rows = await self._engine.fetch(
             _SQL["events_within"] if within else _SQL["events"],
@@ -36,7 +36,7 @@ class PostgresAudit(LedgerView, AuditStorage):
         return [to_event(row) for row in rows]
 
     async def next_events(self, key: TaskKey, after: int) -> Timeline | None:
-        """A batch of events above a cursor."""
+        """Return a batch of events with numbers above ``after``; ``None`` if there is no task."""
         rows = await self._engine.fetch(
             _SQL["follow"], self._tenant, *key, after, _BATCH, _BATCH_BYTES, safe=True
         )
@@ -50,7 +50,7 @@ class PostgresAudit(LedgerView, AuditStorage):
         return self._engine.singleton(Listener).bell(f"{self._tenant}\ntask\n{task_id}")
 
     async def replay(self, key: TaskKey, until: int, extent: Extent) -> TaskRecord | None:
-        """A task as it was after an event."""
+        """Return a task as it was after the event ``until``, or ``None``."""
         row = await self._engine.fetchrow(
             _SQL["replay"],
             *(self._tenant, *key, until, extent.history_length, extent.artifacts),
@@ -69,6 +69,6 @@ class PostgresAudit(LedgerView, AuditStorage):
         return to_feedback(row)
 
     async def list_feedback(self, key: TaskKey) -> list[StoredFeedback]:
-        """The feedback on a task, in order."""
+        """Return the feedback on a task, in order."""
         rows = await self._engine.fetch(_SQL["list_feedback"], self._tenant, *key, safe=True)
         return [to_feedback(row) for row in rows]

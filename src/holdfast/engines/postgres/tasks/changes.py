@@ -1,4 +1,4 @@
-"""The feed of changes of tasks, on Postgres."""
+"""The feed of state changes of tasks, on Postgres."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _SQL = load("ledger_changes")
 
 
 class PostgresChanges(LedgerView, ChangeStorage):
-    """``ChangeStorage`` on Postgres: a place is the number of a transaction."""
+    """The feed of state changes of tasks. A position in it is a transaction number."""
 
     async def changes(self, owner: str | None, after: ChangePosition, limit: int) -> FoundChanges:
-        """Read changes whose transactions are older than every open one."""
+        """Read the changes whose transactions are older than every open transaction."""
         rows = await self._engine.fetch(
             _SQL["changes"],
             *(self._tenant, owner, str(after.place), after.task_id, after.seq, limit),
@@ -44,5 +44,5 @@ class PostgresChanges(LedgerView, ChangeStorage):
         return FoundChanges(found, last, len(rows))
 
     async def last_change(self) -> ChangePosition:
-        """Return the oldest open transaction as a place."""
+        """Return the number of the oldest open transaction, as a position in the feed."""
         return ChangePosition(await self._engine.fetchval(_SQL["end"], self._tenant, safe=True))

@@ -24,7 +24,7 @@ _MOST = (1 << 63) - 1
 
 
 class PostgresChildren(LedgerView, ChildStorage):
-    """``ChildStorage`` on Postgres."""
+    """Stores child tasks, which a running task submits."""
 
     async def submit_child(self, lease: Lease, step: StepDraft, draft: Draft) -> TaskSnapshot:
         """Store a child and the step that names it, unless they are stored already."""
@@ -53,7 +53,7 @@ class PostgresChildren(LedgerView, ChildStorage):
         )
 
     async def cancel_tree(self, key: TaskKey, note: str, by: str = "") -> TaskSnapshot:
-        """Cancel a task and all below it."""
+        """Cancel a task and all its descendants. Returns the task."""
         row = await self._engine.fetchrow(
             _SQL["cancel_tree"], self._tenant, *key, encode_json(note), by, safe=True
         )

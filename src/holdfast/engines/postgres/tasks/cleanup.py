@@ -1,4 +1,4 @@
-"""The cleanup marks of the ledger on Postgres."""
+"""The cleanup marks of the ledger on Postgres: data outside the ledger to delete with a task."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _SQL = load("ledger_cleanup")
 
 
 class PostgresCleanup(LedgerView, CleanupStorage):
-    """``CleanupStorage`` on Postgres."""
+    """Stores cleanup marks: which data outside the ledger is to be deleted with a task."""
 
     async def add_cleanup(self, lease: Lease, mark: CleanupMark) -> None:
-        """Store a mark, unless it is stored already."""
+        """Store a cleanup mark, unless it is stored already."""
         await self._engine.fetch(
             _SQL["add"],
             *(self._tenant, lease.task_id, lease.fence, mark.kind, mark.ref, mark.agent),
@@ -27,16 +27,16 @@ class PostgresCleanup(LedgerView, CleanupStorage):
         )
 
     async def claim_cleanup(self, limit: int, retry_seconds: float) -> list[CleanupMark]:
-        """Claim due marks, the longest due first."""
+        """Claim marks whose data is to be deleted now, the longest waiting first."""
         # Safe to repeat: the marks of a lost answer are due again after ``retry_seconds``.
         return await self._marks(_SQL["claim"], limit, float(retry_seconds))
 
     async def list_cleanup(self, task_id: str) -> list[CleanupMark]:
-        """The due marks of one task."""
+        """Return the marks of a task whose data is to be deleted now."""
         return await self._marks(_SQL["of_task"], task_id)
 
     async def list_context_cleanup(self, key: ContextKey) -> list[CleanupMark]:
-        """The due marks of all tasks that a context has or had."""
+        """Return such marks of all tasks that a context has or had."""
         return await self._marks(_SQL["of_context"], *key)
 
     async def _marks(self, sql: LiteralString, *given: Any) -> list[CleanupMark]:
@@ -44,14 +44,14 @@ class PostgresCleanup(LedgerView, CleanupStorage):
         return [CleanupMark(*row) for row in rows]
 
     async def keep_files(self, task_id: str, refs: Sequence[str]) -> bool:
-        """Store marks of files, if the task exists."""
+        """Store a mark for each file of a task. Returns ``False`` if there is no such task."""
         kept: bool = await self._engine.fetchval(
             _SQL["keep_files"], self._tenant, task_id, refs, safe=True
         )
         return kept
 
     async def delete_cleanup(self, task_id: str, marks: Sequence[CleanupMark]) -> int:
-        """Delete marks of one task."""
+        """Delete marks of one task. Returns how many existed."""
         kinds, refs = [mark.kind for mark in marks], [mark.ref for mark in marks]
         count: int = await self._engine.fetchval(
             _SQL["delete"], self._tenant, task_id, kinds, refs, safe=False

@@ -1,4 +1,4 @@
-"""How clients submit, read and steer the tasks of the ledger on Postgres."""
+"""The calls of clients on Postgres: submit, read, answer, cancel and pause tasks."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ _MOST = (1 << 63) - 1
 
 
 class PostgresClients(LedgerView, ClientStorage):
-    """``ClientStorage`` on Postgres."""
+    """The calls of clients: submit, read, answer, cancel and pause tasks."""
 
     @property
     def _one_statement(self) -> bool:
-        """Whether plain tasks need no function; Citus does not plan the statement."""
+        """Whether a plain task is stored by one statement without a function; not with Citus."""
         return not self._engine.capabilities.distributed
 
     async def submit(self, draft: Draft) -> TaskSnapshot:
-        """Store a task as submitted, or return the one with the same key."""
+        """Store a task as submitted. If one with the same key exists, return that one."""
         if self._one_statement and _is_plain(draft):
             made = await self._engine.fetchval(
                 _SUBMIT["submit_new"],
@@ -88,7 +88,7 @@ class PostgresClients(LedgerView, ClientStorage):
         return [to_task(row) for row in rows]
 
     async def first_message(self, key: TaskKey) -> FirstMessage | None:
-        """A task with its first message."""
+        """Return a task with its first message, or ``None``."""
         row = await self._engine.fetchrow(_SUBMIT["first"], self._tenant, *key, safe=True)
         if row is None:
             return None
@@ -96,7 +96,7 @@ class PostgresClients(LedgerView, ClientStorage):
         return FirstMessage(to_stored(row), message, row["now"])
 
     async def get(self, key: TaskKey, extent: Extent) -> TaskSnapshot | None:
-        """Return a task with the parts that ``extent`` selects."""
+        """Return a task with the parts that ``extent`` selects, or ``None``."""
         length, artifacts, most = extent
         within = () if most is None else (most,)
         row = await self._engine.fetchrow(
@@ -107,14 +107,14 @@ class PostgresClients(LedgerView, ClientStorage):
         return None if row is None else to_task(row)
 
     async def message_bytes(self, key: TaskKey) -> int:
-        """How many bytes the messages of a task take."""
+        """Return how many bytes the messages of a task take."""
         found: int = await self._engine.fetchval(
             _SQL["message_bytes"], self._tenant, *key, safe=True
         )
         return found
 
     async def list_tasks(self, query: TaskQuery) -> TaskListing:
-        """Return a page of tasks, the latest change of state first."""
+        """Return a page of tasks, ordered by their last change of state, the latest first."""
         wanted, after, limit, (length, artifacts, most), counted, *_ = query
         within = () if most is None and not query.oldest_first else (most,)
         bounded = _SQL["list_oldest"] if query.oldest_first else _SQL["list_within"]
@@ -141,7 +141,10 @@ class PostgresClients(LedgerView, ClientStorage):
         form: str | None,
         by: str = "",
     ) -> TaskSnapshot | str:
-        """Store the answer to a waiting task, or return what it must be."""
+        """Store the answer to a waiting task and queue the task.
+
+        If the answer is invalid, return what it must be.
+        """
         row = await self._engine.fetchrow(
             _SQL["respond"],
             *(self._tenant, *key, *message_columns(answer), result, form, by),
@@ -163,13 +166,13 @@ class PostgresClients(LedgerView, ClientStorage):
 
 
 def _is_plain(draft: Draft) -> bool:
-    """Return whether a task is due at once, in a new context, and no other has to be looked up."""
+    """Return whether a task can run at once and its insert needs no lookup of other rows."""
     looked_up = draft.session_id or draft.submit_key or draft.retry_of
     return not (looked_up or draft.push or draft.by) and draft.run_after is None
 
 
 def _plain_columns(draft: Draft) -> tuple[Any, ...]:
-    """Return what ``submit_new`` takes of such a draft, apart from its id and owner."""
+    """Return the parameters of ``submit_new`` for a plain draft, without its id and owner."""
     return (
         *(draft.new_session_id, str(draft.agent), draft.metadata, draft.max_attempts),
         *(draft.priority, draft.key, *message_columns(draft.message)),
@@ -177,7 +180,7 @@ def _plain_columns(draft: Draft) -> tuple[Any, ...]:
 
 
 def _submitted(draft: Draft, at: datetime) -> TaskSnapshot:
-    """Return such a task as it was stored."""
+    """Return a plain task as it was stored at the time ``at``."""
     return TaskSnapshot(
         StoredTask(
             *(draft.id, draft.new_session_id, draft.owner, draft.agent, draft.metadata),
@@ -190,7 +193,7 @@ def _submitted(draft: Draft, at: datetime) -> TaskSnapshot:
 
 
 def _columns(draft: Draft) -> tuple[Any, ...]:
-    """Return what ``queue_tasks`` takes of a draft, apart from its id and owner."""
+    """Return the parameters of ``queue_tasks`` for a draft, without its id and owner."""
     return (
         *(draft.session_id, draft.new_session_id, str(draft.agent), draft.metadata),
         *(draft.max_attempts, draft.submit_key, draft.digest()),

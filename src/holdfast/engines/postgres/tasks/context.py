@@ -1,4 +1,4 @@
-"""The contexts of the ledger on Postgres, and which of their messages are not copied yet."""
+"""The contexts of the ledger on Postgres, and which messages are not in the session log yet."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from holdfast.values.tasks.records import ContextRecord
 
 _SQL, _TRANSCRIPT = load("ledger_context"), load("ledger_transcript")
 _MOST_BYTES = 16 << 20
-"""How many bytes of messages are read at a time: there may be many large messages."""
+"""How many bytes of messages are read at a time."""
 
 
 class PostgresContexts(LedgerView, ContextStorage):
-    """``ContextStorage`` on Postgres."""
+    """Reads and deletes contexts, and finds messages that are not in the session log yet."""
 
     async def list_contexts(
         self, owner: str | None, after: ContextAfter | None, limit: int, *, children: bool
     ) -> list[ContextRecord]:
-        """Contexts, the newest first."""
+        """Return contexts, the newest first."""
         rows = await self._engine.fetch(
             *(_SQL["list"], self._tenant, owner, *(after or (None, "", "")), limit, children),
             safe=True,
@@ -38,7 +38,7 @@ class PostgresContexts(LedgerView, ContextStorage):
         return [_to_context(row) for row in rows]
 
     async def get_context(self, key: ContextKey, extent: Extent) -> ContextSnapshot | None:
-        """A context with its last messages."""
+        """Return a context with its last messages, or ``None``."""
         within = () if extent.max_bytes is None else (extent.max_bytes,)
         row = await self._engine.fetchrow(
             _SQL["get_within"] if within else _SQL["get"],
@@ -51,12 +51,12 @@ class PostgresContexts(LedgerView, ContextStorage):
         return ContextSnapshot(_to_context(row), messages, bool(row.get("truncated")))
 
     async def clear_context(self, key: ContextKey) -> int:
-        """Delete a context with its tasks."""
+        """Delete a context with its tasks. Returns how many tasks it had."""
         removed: int = await self._engine.fetchval(_SQL["clear"], self._tenant, *key, safe=False)
         return removed
 
     async def resting_messages(self, agents: Collection[AgentId], limit: int) -> list[SaidMessage]:
-        """Return all messages of uncopied tasks that are neither queued nor working."""
+        """Return the messages of idle tasks that are not yet copied to the session log."""
         names = [str(agent) for agent in agents]
         rows = await self._engine.fetch(
             _TRANSCRIPT["resting"], self._tenant, names, limit, _MOST_BYTES, safe=True
@@ -66,7 +66,7 @@ class PostgresContexts(LedgerView, ContextStorage):
     async def context_messages(
         self, key: ContextKey, agents: Collection[AgentId], last: int
     ) -> list[SaidMessage]:
-        """Return those of a context's last messages whose tasks are not copied."""
+        """Return those of a context's last messages that are not yet copied to the session log."""
         names = [str(agent) for agent in agents]
         rows = await self._engine.fetch(
             _TRANSCRIPT["of_context"], self._tenant, *key, names, last, _MOST_BYTES, safe=True
@@ -74,7 +74,7 @@ class PostgresContexts(LedgerView, ContextStorage):
         return [_to_said(row) for row in rows]
 
     async def mark_copied(self, tasks: Sequence[tuple[str, int]]) -> set[str]:
-        """Record tasks as copied, if unchanged and idle. Return those that exist."""
+        """Mark unchanged, idle tasks as copied. Returns the ids of the tasks that exist."""
         ids, versions = [one for one, _ in tasks], [one for _, one in tasks]
         rows = await self._engine.fetch(_TRANSCRIPT["mark"], self._tenant, ids, versions, safe=True)
         return {row[0] for row in rows}

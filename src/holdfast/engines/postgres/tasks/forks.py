@@ -1,4 +1,4 @@
-"""Tasks that go on from what another task stored, on Postgres."""
+"""Forks on Postgres: new tasks that continue from the stored steps of another task."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _SQL = load("ledger_forks")
 
 
 class PostgresForks(LedgerView, ForkStorage):
-    """``ForkStorage`` on Postgres."""
+    """Stores forks: new tasks that continue from the stored steps of another task."""
 
     async def fork(self, key: TaskKey, draft: ForkDraft) -> TaskSnapshot:
-        """Store a task with what another one stored."""
+        """Store a new task with the steps, messages and artifacts of another task."""
         row = await self._engine.fetchrow(
             _SQL["fork"],
             *(self._tenant, *key, draft.id, draft.new_session_id, draft.at_seq, draft.failed),
@@ -26,7 +26,7 @@ class PostgresForks(LedgerView, ForkStorage):
         return self._queued(row)
 
     async def held_elsewhere(self, task_id: str, refs: Sequence[str]) -> Collection[str]:
-        """Return refs that a mark of another task, which is not due, has."""
+        """Return those of the refs that another task still uses."""
         rows = await self._engine.fetch(
             _SQL["held_elsewhere"], self._tenant, task_id, list(refs), safe=True
         )

@@ -15,16 +15,16 @@ _SQL = load("ledger_inbox")
 
 
 class PostgresInbox(LedgerView, InboxStorage):
-    """``InboxStorage`` on Postgres."""
+    """Stores the messages that running tasks receive."""
 
     async def send(self, key: TaskKey, message: InboxMessage, limit: int) -> None:
-        """Store a message, unless it is there, and wake the task if it waits for it."""
+        """Store a message, unless it is stored already. Wake the task if it waits for it."""
         await self._engine.fetchval(_SQL["send"], self._tenant, *key, *message, limit, safe=True)
 
     async def receive(
         self, lease: Lease, step: StepKey, topic: str, *, last: bool
     ) -> StoredStep | None:
-        """Store the oldest message of a topic as a step."""
+        """Store the oldest message of a topic as the result of a step, or return ``None``."""
         row = await self._engine.fetchrow(
             _SQL["receive"],
             *(self._tenant, lease.task_id, lease.fence, *step_columns(step), topic, last),

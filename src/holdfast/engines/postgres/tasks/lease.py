@@ -23,10 +23,10 @@ _SQL = load("ledger_lease")
 
 
 class PostgresLeases(LedgerView, LeaseStorage):
-    """``LeaseStorage`` on Postgres."""
+    """Claims queued tasks, and keeps the leases under which workers run them."""
 
     async def claim(self, claim: TaskClaim) -> list[TaskSnapshot]:
-        """Claim due tasks, the longest waiting first."""
+        """Claim tasks that are ready to run, the longest waiting first."""
         names = None if claim.agents is None else [str(agent) for agent in claim.agents]
         limits = encode_json([limit.to_json() for limit in claim.limits]) if claim.limits else None
         versions = {agent: list(known) for agent, known in claim.versions.items()}
@@ -49,7 +49,7 @@ class PostgresLeases(LedgerView, LeaseStorage):
         return Lease(*row)
 
     async def transition(self, lease: Lease, outcome: Outcome) -> TaskSnapshot:
-        """End or suspend the work."""
+        """End the work on a task, or let it wait, and set its state."""
         row = await self._engine.fetchrow(
             _SQL["transition"],
             *(self._tenant, lease.task_id, lease.fence),
@@ -63,7 +63,7 @@ class PostgresLeases(LedgerView, LeaseStorage):
         return self._queued(row)
 
     async def complete_many(self, leases: Sequence[Lease]) -> dict[str, TaskState]:
-        """Complete tasks in one statement."""
+        """Complete tasks in one statement. Returns the new state of each."""
         ids, fences = [one.task_id for one in leases], [one.fence for one in leases]
         workers = [one.worker for one in leases]
         rows = await self._engine.fetch(
@@ -80,6 +80,6 @@ class PostgresLeases(LedgerView, LeaseStorage):
         return self._queued(row)
 
     async def recover_expired(self, limit: int) -> list[TaskSnapshot]:
-        """Take back tasks whose lease has expired, the longest expired first."""
+        """Put tasks whose lease has expired back in the queue, the longest expired first."""
         rows = await self._engine.fetch(_SQL["recover"], self._tenant, limit, safe=False)
         return [to_task(row) for row in rows]

@@ -36,8 +36,8 @@ class PostgresLedger(
 ):
     """``TaskStorage`` in tables; every call is one statement.
 
-    The cost of a write does not grow with what a task already holds, nor that of a claim with the
-    number of ended tasks.
+    The cost of a write does not grow with the size of its task, and the cost of a claim does not
+    grow with the number of ended tasks.
 
     ::
 

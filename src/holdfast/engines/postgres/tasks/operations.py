@@ -1,4 +1,4 @@
-"""What operators do with many tasks, on Postgres."""
+"""Operations of operators on many tasks, on Postgres."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _SQL = load("ledger_operations")
 
 
 class PostgresOperations(LedgerView, OperationStorage):
-    """``OperationStorage`` on Postgres."""
+    """Counts tasks, lists workers, and cancels, pauses or retries many tasks."""
 
     async def counts(self, by: CountBy, wanted: TaskFilter, limit: int) -> TaskCounts:
-        """Count tasks."""
+        """Count the matching tasks by state or by agent; at most ``limit`` of each."""
         rows = await self._engine.fetch(
             _SQL["counts"], self._tenant, *filter_columns(wanted), by, limit, safe=True
         )
@@ -25,7 +25,7 @@ class PostgresOperations(LedgerView, OperationStorage):
         return TaskCounts(found, capped=any(row["capped"] for row in rows))
 
     async def versions(self, owner: str | None, limit: int) -> dict[str, int]:
-        """Return ids and versions of the tasks that changed last."""
+        """Return the ids and versions of the ``limit`` tasks that changed last."""
         rows = await self._engine.fetch(_SQL["versions"], self._tenant, owner, limit, safe=True)
         return {row["id"]: row["version"] for row in rows}
 
@@ -40,7 +40,7 @@ class PostgresOperations(LedgerView, OperationStorage):
         ]
 
     async def many(self, query: ManyQuery) -> ManyTasks:
-        """Carry out an operation, in one statement."""
+        """Carry out an operation on the matching tasks, in one statement."""
         wanted = (self._tenant, *filter_columns(query.wanted), query.what)
         if query.dry_run:
             rows = await self._engine.fetch(_SQL["find"], *wanted, query.limit + 1, safe=True)

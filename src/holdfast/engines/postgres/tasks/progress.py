@@ -1,4 +1,4 @@
-"""What workers write to the ledger on Postgres: messages, steps and artifacts."""
+"""The writes of workers on Postgres: messages, steps and artifacts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SQL = load("ledger_progress")
 
 
 class PostgresProgress(LedgerView, ProgressStorage):
-    """``ProgressStorage`` on Postgres."""
+    """Stores the messages, steps and artifacts that workers write."""
 
     async def append_message(
         self, lease: Lease, message: StoredMessage, step: StepDraft | None
@@ -56,7 +56,7 @@ class PostgresProgress(LedgerView, ProgressStorage):
         )
 
     async def steps(self, task_id: str) -> list[StoredStep]:
-        """The steps of a task, in order."""
+        """Return the steps of a task, in order."""
         rows = await self._engine.fetch(_SQL["steps"], self._tenant, task_id, safe=True)
         return [to_step(row) for row in rows]
 
@@ -72,7 +72,7 @@ class PostgresProgress(LedgerView, ProgressStorage):
         return replace(chunk, append=goes_on, fence=lease.fence)
 
     async def restore_chunks(self, lease: Lease, step: StepKey) -> list[StoredChunk]:
-        """Store the chunks of a recorded step again, once per fence."""
+        """Store the chunks of a recorded step again in this attempt, once per fence."""
         rows = await self._engine.fetch(
             _SQL["restore_artifacts"],
             *(self._tenant, lease.task_id, lease.fence, *step_columns(step)),

@@ -14,12 +14,12 @@ _SQL = load("ledger_push")
 
 
 class PostgresPush(LedgerView, PushStorage):
-    """``PushStorage`` on Postgres."""
+    """Stores push configs, and the outbox of events that are delivered to them."""
 
     async def upsert_push_config(
         self, key: TaskKey, config: StoredPush, max_configs: int | None
     ) -> bool:
-        """Store a push config, unless there are too many others."""
+        """Store a push config. Returns ``False`` if the task has too many others."""
         within = () if max_configs is None else (max_configs,)
         done = await self._engine.fetchval(
             _SQL["upsert_within"] if within else _SQL["upsert"],
@@ -31,19 +31,19 @@ class PostgresPush(LedgerView, PushStorage):
         return bool(done) if within else True
 
     async def push_configs(self, key: TaskKey, config_id: str | None) -> list[StoredPush]:
-        """The push configs of a task, or one, by id."""
+        """Return the push configs of a task by id, or only the one with ``config_id``."""
         rows = await self._engine.fetch(_SQL["configs"], self._tenant, *key, config_id, safe=True)
         return [to_push_config(row, row["id"]) for row in rows]
 
     async def delete_push_config(self, key: TaskKey, config_id: str) -> bool:
-        """Delete a push config with its entries."""
+        """Delete a push config with its outbox entries. Returns whether it existed."""
         deleted: bool = await self._engine.fetchval(
             _SQL["delete"], self._tenant, *key, config_id, safe=False
         )
         return deleted
 
     async def claim_outbox(self, claim: OutboxClaim) -> list[StoredEntry]:
-        """Claim the first entry of each push config, if it is due."""
+        """Claim the first outbox entry of each push config whose delivery is due."""
         limit, seconds, each, busy = claim
         fairly = () if each is None else (each, list(busy), list(busy.values()))
         rows = await self._engine.fetch(
@@ -54,12 +54,12 @@ class PostgresPush(LedgerView, PushStorage):
         return [to_entry(row) for row in rows]
 
     async def mark_delivered(self, key: EntryKey) -> bool:
-        """Delete an entry."""
+        """Delete a delivered outbox entry. Returns whether it existed."""
         there: bool = await self._engine.fetchval(_SQL["delivered"], self._tenant, *key, safe=False)
         return there
 
     async def mark_failed(self, key: EntryKey, failure: FailedDelivery) -> bool:
-        """Schedule a retry of an entry, or make it a dead letter."""
+        """Schedule a retry of an outbox entry, or make it a dead letter."""
         there: bool = await self._engine.fetchval(
             _SQL["failed"],
             *(self._tenant, *key, failure.attempts, encode_json(failure.error)),
@@ -69,6 +69,6 @@ class PostgresPush(LedgerView, PushStorage):
         return there
 
     async def outbox(self, key: TaskKey) -> list[StoredEntry]:
-        """The entries of a task, in order."""
+        """Return the outbox entries of a task, in order."""
         rows = await self._engine.fetch(_SQL["outbox"], self._tenant, *key, safe=True)
         return [to_entry(row) for row in rows]

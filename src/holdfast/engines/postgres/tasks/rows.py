@@ -27,12 +27,12 @@ from holdfast.values.lifecycle import Actor, TaskState
 from holdfast.values.tasks.events import EventKind, StepKey, TaskRequest, Transition
 
 to_agent = lru_cache(maxsize=1024)(AgentId.parse)
-"""Cached: there are few agents, and many tasks of each."""
+"""Parses an agent id; cached, as there are few agents with many tasks each."""
 _STATES = {state.value: state for state in TaskState}
 
 
 def to_stored(row: Any) -> StoredTask:
-    """Return a task."""
+    """Return the task in a row, without messages and artifacts."""
     return StoredTask(
         row["id"],
         row["context_id"],

@@ -1,4 +1,4 @@
-"""What all parts of the ledger on Postgres share."""
+"""The code that all parts of the ledger on Postgres share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from holdfast.values.tasks.events import StepKey
 
 
 class LedgerView:
-    """A view on one tenant's tasks.
+    """The base of all parts of the ledger: the tasks of one tenant.
 
     Messages, steps, feedback and new tasks have their own ids, so the database stores them once
     even if they are sent again after a lost answer: such statements are ``safe``.
@@ -28,14 +28,14 @@ class LedgerView:
         self._tenant = tenant
 
     def _queued(self, row: Any) -> TaskSnapshot:
-        """Return the task; notify the workers if it is in the queue."""
+        """Return the task of a row. If it is in the queue, notify the workers."""
         found = to_task(row)
         if found.task.state is TaskState.SUBMITTED:
             self._engine.singleton(Doorbell).ring()
         return found
 
     def _requested(self, row: Any) -> TaskSnapshot:
-        """Return the task; notify the workers if it is queued, or the worker that holds it."""
+        """Return the task of a row. Notify all workers if it is queued, or its own worker."""
         found = self._queued(row)
         if found.task.state is TaskState.WORKING:
             self._engine.singleton(Doorbell).ring(requests_topic(found.task.worker))
@@ -43,14 +43,14 @@ class LedgerView:
 
 
 def moment(when: datetime | timedelta | None) -> tuple[datetime | None, float | None]:
-    """Return a time, or else its distance in seconds from the database's current time."""
+    """Return a time, or the seconds after the database's current time; the other is ``None``."""
     if isinstance(when, timedelta):
         return None, when.total_seconds()
     return when, None
 
 
 def filter_columns(wanted: TaskFilter) -> tuple[Any, ...]:
-    """Return the columns of a filter of tasks."""
+    """Return the parameters of a statement for a filter of tasks."""
     return (
         *(wanted.owner, wanted.session_id),
         None if wanted.agent is None else str(wanted.agent),
@@ -64,12 +64,12 @@ def filter_columns(wanted: TaskFilter) -> tuple[Any, ...]:
 def message_columns(
     message: StoredMessage | None,
 ) -> tuple[str | None, datetime | None, str | None, str | None]:
-    """Return the columns of a message; all are ``None`` without one."""
+    """Return the columns of a message; all are ``None`` if there is no message."""
     if message is None:
         return None, None, None, None
     return message.id, message.created_at, message.payload, message.digest()
 
 
 def step_columns(key: StepKey | None) -> tuple[str | None, str | None, int | None]:
-    """Return the columns of a step's key; all are ``None`` without one."""
+    """Return the columns of a step's key; all are ``None`` if there is no key."""
     return (None, None, None) if key is None else (key.kind, key.name, key.occurrence)

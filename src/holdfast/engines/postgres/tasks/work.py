@@ -1,4 +1,4 @@
-"""Which tenants have work, and the wake-ups of workers, on Postgres."""
+"""Finds the tenants that have work and wakes workers, on Postgres."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _SQL, _SCHEDULES = load("ledger_work"), load("schedules")
 _log = logging.getLogger("holdfast.postgres")
 TOPIC = "work"
 QUIET_SECONDS = 0.02
-"""The pause after a notification; rings meanwhile are combined into the next one."""
+"""The pause after a notification. Rings during the pause are combined into the next one."""
 
 
 def requests_topic(worker: str) -> str:
-    """The topic of the requests for tasks that a worker holds."""
+    """Return the topic on which a worker is notified of requests to its tasks."""
     return f"requests\n{worker}"
 
 
 class Doorbell:
-    """Notifies all workers of new work and of requests, after the commit and combined.
+    """Notifies all workers of new work and of requests, after the commit, several in one.
 
     A ``NOTIFY`` in the submitting transaction would make all submits wait for each other, since
     the database lets only one transaction with notifications commit at a time. ::
@@ -42,13 +42,13 @@ class Doorbell:
         self._ringing: asyncio.Task[None] | None = None
 
     def ring(self, topic: str = TOPIC) -> None:
-        """Notify a topic soon; calls during a notification are combined into one more."""
+        """Notify a topic soon. Calls during a notification are combined into one more."""
         self._topics.add(topic)
         if self._ringing is None or self._ringing.done():
             self._ringing = asyncio.create_task(self._ring())
 
     async def aclose(self) -> None:
-        """Send what has not been sent, but do not wait long: workers poll as well."""
+        """Send the pending notifications, but do not wait long: workers also poll."""
         self._closing.set()
         if self._ringing is not None:
             await asyncio.wait({self._ringing}, timeout=LEAVE_SECONDS)
@@ -68,7 +68,7 @@ class Doorbell:
 
 
 class PostgresWork(WorkStorage):
-    """``WorkStorage`` by notifications and by polling.
+    """Finds the tenants that have work, and wakes workers by notifications.
 
     ::
 
@@ -79,7 +79,7 @@ class PostgresWork(WorkStorage):
         self._engine = engine
 
     async def tenants(self, kind: WorkKind, limit: int) -> list[str]:
-        """The tenants that have work of a kind, in order."""
+        """Return tenants that have work of a kind, in order."""
         kinds = {
             "due": _SQL["due"],
             "working": _SQL["working"],
@@ -91,19 +91,19 @@ class PostgresWork(WorkStorage):
         return [row[0] for row in rows]
 
     async def scheduled(self, tenants: Sequence[str] | None, limit: int) -> ScheduledWork:
-        """Return tenants that have due schedules, and when the next one is due."""
+        """Return the tenants whose schedules are due, and the seconds until the next one is due."""
         rows = await self._engine.fetch_across(_SCHEDULES["scheduled"], limit, tenants, safe=True)
         due = [row["tenant"] for row in rows if row["tenant"] is not None]
         return ScheduledWork(due, rows[0]["seconds"])
 
     async def wait(self, timeout_seconds: float) -> None:
-        """Return when a task may have become due, or at the timeout."""
+        """Return when a task may have become ready to run, or at the timeout."""
         with self._engine.singleton(Listener).bell(TOPIC) as bell, suppress(TimeoutError):
             async with asyncio.timeout(timeout_seconds):
                 await bell.notice()
 
     async def survey(self, limit: int, tenants: Collection[str] | None) -> WorkSurvey:
-        """Return up to ``limit`` tenants of each kind but deliveries, in one statement."""
+        """Return up to ``limit`` tenants for each kind of work except deliveries."""
         rows = await self._engine.fetch_across(_SQL["survey"], limit, tenants, safe=True)
         found: dict[WorkKind, list[str]] = {}
         seconds = None
@@ -116,18 +116,18 @@ class PostgresWork(WorkStorage):
 
     @property
     def notified(self) -> bool:
-        """Whether the connection that listens hears its own notices."""
+        """Whether notifications arrive, as a test with an own notification showed."""
         return self._engine.singleton(Listener).hears
 
     async def notices(self) -> AsyncGenerator[None, None]:
-        """Yield when a task may have become due."""
+        """Yield at the start, and when a task may have become ready to run."""
         with self._engine.singleton(Listener).bell(TOPIC) as bell:
             while True:
                 yield
                 await bell.notice()
 
     async def requests(self, worker: str) -> AsyncGenerator[None, None]:
-        """Yield when a client may have sent a request to a task of this worker."""
+        """Yield at the start, and when a client may have sent a request to a task of the worker."""
         with self._engine.singleton(Listener).bell(requests_topic(worker)) as bell:
             while True:
                 yield
