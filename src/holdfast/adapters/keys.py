@@ -47,7 +47,7 @@ def id_of(text: str) -> str:
 
 
 def short_id_of(text: str) -> str:
-    r"""Return the text if it is a valid id, otherwise a key of it, which has at most 512 bytes.
+    r"""Return the text if it is a valid id, otherwise ``key_of`` it, which has at most 512 bytes.
 
     >>> short_id_of("e1"), short_id_of("")
     ('e1', '[""]')

@@ -1,4 +1,4 @@
-"""Measures two implementations by turns, so that noise of the machine affects both."""
+"""Measures two implementations in alternation, so that noise of the machine affects both."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
 Call: TypeAlias = Callable[[int], Awaitable[Any]]
-"""One call; it gets a number that no other call of the run has."""
+"""One call; its argument is a number that no other call of the run gets."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contest:
-    """An operation: Holdfast's call, the floor to compare with, and how often each runs."""
+    """One operation: Holdfast's call, the bare driver's (the floor), and how often each runs."""
 
     name: str
     ours: Call
@@ -24,7 +24,7 @@ class Contest:
     blocks: int = 30
     block: int = 20
     lent: Callable[[], AbstractAsyncContextManager[Any]] = nullcontext
-    """Held while a block of the floor runs: the connection that Holdfast uses otherwise."""
+    """Entered while a block of the bare driver runs: lends it the connection of Holdfast."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +42,16 @@ class Result:
 
     @property
     def met(self) -> bool:
-        """Whether the ratio is within the bar."""
+        """Whether the ratio is at most the target."""
         return self.ratio <= self.bar
 
     def to_json(self) -> dict[str, Any]:
-        """For programs."""
+        """Return the result as JSON values."""
         return asdict(self) | {"met": self.met}
 
 
 async def take_turns(contest: Contest) -> tuple[list[float], list[float]]:
-    """Run blocks of both by turns. Returns microseconds per call.
+    """Run blocks of both calls in alternation. Returns microseconds per call, of each.
 
     The first block of each is a warm-up and is left out.
 
@@ -76,7 +76,7 @@ async def take_turns(contest: Contest) -> tuple[list[float], list[float]]:
 
 
 async def measure(contest: Contest, round_trips: float) -> Result:
-    """The contest's result, from its blocks in turns."""
+    """Run a contest and return its result."""
     ours, floor = await take_turns(contest)
     middle = statistics.median(ours) / statistics.median(floor)
     return Result(

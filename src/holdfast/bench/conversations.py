@@ -37,9 +37,9 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """What one agent lived through: its sessions in order, and what it is asked.
+    """What one agent experienced: its sessions in order, and the questions to it.
 
-    Sessions are named within the conversation; ``session_id`` makes them the agent's own.
+    The names of sessions are unique within a conversation only; ``session_id`` makes them unique.
     """
 
     agent: str
@@ -47,17 +47,17 @@ class Conversation:
     questions: list[Question]
 
     def session_id(self, name: str) -> str:
-        """A session's id, which no other conversation has."""
+        """Return a session id that no other conversation has."""
         return f"{self.agent}/{name}"
 
     @property
     def turns(self) -> int:
-        """How many messages there are."""
+        """How many messages the conversation has."""
         return sum(map(len, self.sessions.values()))
 
 
 def load_conversations(path: Path) -> tuple[str, list[Conversation]]:
-    """What kind of file it is, and its conversations.
+    """Return the kind of a file, and its conversations.
 
     ::
 
@@ -83,7 +83,7 @@ def _sample(path: Path, at: int, given: Any) -> Conversation:
 
 
 class _Turn(msgspec.Struct):
-    """A turn in LoCoMo's form; other fields, such as those of images, are ignored."""
+    """A turn in LoCoMo's format; other fields, such as those of images, are ignored."""
 
     speaker: str
     dia_id: str
@@ -91,7 +91,7 @@ class _Turn(msgspec.Struct):
 
 
 class _Asked(msgspec.Struct):
-    """A question in LoCoMo's form."""
+    """A question in LoCoMo's format."""
 
     question: str
     evidence: list[str] | None = None
@@ -99,7 +99,7 @@ class _Asked(msgspec.Struct):
 
 
 class _Sample(msgspec.Struct):
-    """A conversation in LoCoMo's form: ``session_1``, ``session_1_date_time`` and so on."""
+    """A conversation in LoCoMo's format: ``session_1``, ``session_1_date_time`` and so on."""
 
     conversation: dict[str, Any]
     qa: list[_Asked]

@@ -22,11 +22,11 @@ PACKAGES = (
     *("a2a-sdk", "dbos", "google-adk", "langgraph", "langgraph-checkpoint-postgres", "mem0ai"),
     *("openai-agents", "pgqueuer", "procrastinate", "psycopg", "sqlalchemy"),
 )
-"""The packages that a benchmark uses if they are installed."""
+"""The packages whose versions are reported if they are installed."""
 
 
 def facts(command: str) -> dict[str, Any]:
-    """Return the metadata above the results of every suite.
+    """Return the metadata that precedes the results of every suite.
 
     ::
 
@@ -42,7 +42,7 @@ def facts(command: str) -> dict[str, Any]:
 
 
 def machine() -> dict[str, Any]:
-    """The processor, its cores, the memory, and how busy it is at the start.
+    """Return the processor, its cores, the memory, and the load at the start.
 
     >>> sorted(machine())
     ['cores', 'cpu', 'load_average', 'memory_gb', 'system']
@@ -58,7 +58,7 @@ def machine() -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """Of the packages that are installed, and of the servers that they bring."""
+    """Return the versions of the installed packages, and of the servers in them."""
     found = {}
     for name in PACKAGES:
         try:

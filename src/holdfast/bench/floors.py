@@ -1,8 +1,8 @@
-"""The bare driver doing the same work: the floors that ratios are taken against.
+"""The same work by the bare driver: the floors, by which Holdfast's times are divided.
 
-One held connection, parameters already encoded, tables with only the columns that the work needs.
-Results are not decoded, except those of transcripts: a read that returns messages has to decode
-them, and so does its floor, into plain objects.
+It uses one open connection, parameters that are already encoded, and tables with only the columns
+that the work needs. Results are not decoded, except those of transcripts: Holdfast has to decode
+messages, so the floor decodes them too, into plain objects.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ GRAPH_2 = (
 
 
 async def decoded(connection: Any, sql: str, *args: Any) -> list[tuple[Any, ...]]:
-    """Rows that end with a JSON text, with the value of that text in its place.
+    """Return rows whose last column is JSON text, with that text decoded.
 
     ::
 

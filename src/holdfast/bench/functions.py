@@ -1,7 +1,7 @@
-"""No-op functions from the queue to their outcome: by our worker, and by DBOS where installed.
+"""Measures no-op functions from queueing to their result: by our worker, and by DBOS if installed.
 
-DBOS claims by itself as soon as something is queued, so both are measured from the first call to
-the last outcome. Both watch the same way: a connection that counts what is done.
+DBOS starts a function as soon as it is queued, so both are measured from the first call to the last
+result. Both are observed in the same way: a connection that counts the finished functions.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _OURS_DONE = (
 _THEIRS_DONE = "SELECT count(*) FROM dbos.workflow_status WHERE status = 'SUCCESS'"
 
 Run = Callable[[int], Awaitable[None]]
-"""Queues so many functions one by one, and returns when all have run."""
+"""Queues this many functions one by one, and returns when all have run."""
 
 
 @asynccontextmanager
 async def by_holdfast(url: str) -> AsyncIterator[Run]:
-    """A worker beside the client, in one process.
+    """Run a Holdfast worker and a client in this process.
 
     ::
 
@@ -67,7 +67,7 @@ async def by_holdfast(url: str) -> AsyncIterator[Run]:
 
 @asynccontextmanager
 async def by_dbos(url: str) -> AsyncIterator[Run]:
-    """The same on DBOS, whose queue looks every 20 ms instead of every second.
+    """Run the same work on DBOS, whose queue is set to poll every 20 ms instead of every second.
 
     ::
 

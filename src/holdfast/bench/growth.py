@@ -1,7 +1,7 @@
-"""``holdfast bench growth``: what a call costs as sessions, agents and collections grow.
+"""``holdfast bench growth``: the cost of a call as sessions, agents and collections grow.
 
-The slope of a row is that of the line through the logarithms of size and cost: 0 is flat, 1 is in
-step with the size. It takes minutes, so that it is not part of ``holdfast bench all``.
+The slope of a row is that of the line through the logarithms of size and cost: 0 is constant cost,
+1 is proportional to the size. It takes minutes, so it is not part of ``holdfast bench all``.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ Progress: TypeAlias = Callable[[str], None]
 
 BATCH = 1000
 ABREAST = 20
-"""How many agents begin at the same time."""
+"""How many agents start at the same time."""
 
 EVENTS_OF_AGENT = 20
 DIMENSION = 64
 FEW = 200
-"""A small size is measured on several of it, so that measuring does not make it a large one."""
+"""At a small size, several instances are measured, since each call makes an instance larger."""
 
 
 @dataclass(slots=True)
 class Report(Rows):
-    """All rows, and how long it took."""
+    """All rows of the benchmark, and how long it took."""
 
     fidelity: list[dict[str, float]] = field(default_factory=list)
-    """Of the search in a collection, at each size."""
+    """The share of the true nearest documents that a search in a collection finds, at each size."""
 
     turns: TurnsGrown = field(default_factory=TurnsGrown)
     seconds: float = 0.0
 
     def to_json(self) -> dict[str, Any]:
-        """For programs."""
+        """Return the report as JSON values."""
         return {
             "rows": [row.to_json() for row in self.rows],
             "fidelity_5": self.fidelity,
@@ -62,9 +62,9 @@ class Report(Rows):
 async def run(
     progress: Progress, *, events: int, agents: int, vectors: int, turns: int = 0, crowd: int = 0
 ) -> Report:
-    """Grow each thing by tens up to what is given; 0 leaves it out.
+    """Grow each quantity tenfold up to its argument; 0 skips it.
 
-    ``crowd`` is how many vectors of other agents there are beside the one with many turns.
+    ``crowd`` is how many vectors other agents have, in addition to the agent with many turns.
 
     ::
 
@@ -121,7 +121,7 @@ def _steps(first: int, most: int) -> Iterator[tuple[int, int]]:
 
 
 async def _sessions(report: Report, wiring: str, state: State, size: int) -> None:
-    """Sessions of one length, each of an agent of its own."""
+    """Measure sessions of one length, each of a different agent."""
     copies = max(1, FEW // size)
     memories = []
     for copy in range(copies):
@@ -138,7 +138,7 @@ async def _sessions(report: Report, wiring: str, state: State, size: int) -> Non
 
 
 async def _agents(report: Report, wiring: str, state: State, last: int, size: int) -> None:
-    """More agents, each with a short session."""
+    """Add agents, each with a short session, and measure."""
     memories = [state.memory(f"one/{at}", session_id=f"one-{at}") for at in range(size)]
 
     async def begin(at: int) -> None:
@@ -170,7 +170,7 @@ def _operations(memories: list[AgentMemory]) -> dict[str, Operation]:
 
 
 async def _collection(report: Report, state: State, url: str, table: Array, size: int) -> Array:
-    """More documents in one collection, and its index as ``holdfast db maintain`` builds it."""
+    """Add documents to one collection, index it as ``holdfast db maintain`` does, and measure."""
     rng = np.random.default_rng(size)
     more = rng.normal(size=(size - len(table), DIMENSION)).astype(np.float32)
     for start in range(0, len(more), BATCH):

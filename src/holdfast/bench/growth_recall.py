@@ -1,4 +1,4 @@
-"""The part of ``holdfast bench growth`` on recall: one agent with ever more turns on Postgres."""
+"""The part of ``holdfast bench growth`` on recall: an agent with a growing number of turns."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from holdfast.wiring.state import State
 SIZES = (500, 5_000, 50_000, 200_000)
 SESSION, BATCH = 500, 500
 MAINTAINED = 5_000
-"""After so many turns the database is maintained, as one in use is."""
+"""After this many turns ``holdfast db maintain`` runs, as in a database in production."""
 
 CHARACTERS = 124
 DIMENSION = 64
 WORDS, SKEW = 20_000, 1.3
-"""The vocabulary, and how much more often its first words are said."""
+"""The size of the vocabulary, and the exponent of its word frequencies (Zipf)."""
 
 GROWS, WIRING = "turns of one agent", "postgres only"
 BY_WORDS, BY_MEANING, BY_BOTH = ("recall 5 by words", "recall 5 by meaning", "recall 5 by both")
@@ -38,17 +38,17 @@ BARS = {
     "bytes of the index of words for a turn": 300.0,
 }
 AT_LEAST = ("share", "turns")
-"""How the names of those bars begin that are reached from below."""
+"""The prefixes of the bars that are minimums; the others are maximums."""
 
 
 @dataclass(slots=True)
 class TurnsGrown:
-    """What was measured beside the times, at each size."""
+    """What is measured in addition to the times, at each size."""
 
     points: list[dict[str, Any]] = field(default_factory=list)
 
     def bars(self, rows: Rows) -> dict[str, dict[str, Any]]:
-        """What was to be reached, and what was."""
+        """Return the bars: the target and the measured value of each."""
         values: dict[str, float] = {}
         both, near = rows.sizes((GROWS, WIRING, BY_BOTH)), rows.sizes((GROWS, WIRING, BY_MEANING))
         if {500, 50_000} <= both.keys():
@@ -93,7 +93,7 @@ _SYLLABLES = tuple("".join(pair) for pair in zip("bcdfghjklmnprstvwxyz", "aeio" 
 
 
 def _word(number: int) -> str:
-    """A word of its own for each number."""
+    """Return a different word for each number."""
     found = ""
     while number:
         number, rest = divmod(number, len(_SYLLABLES))
@@ -102,9 +102,9 @@ def _word(number: int) -> str:
 
 
 async def grow_turns(rows: Rows, url: str, most: int, *, crowd: int = 0) -> TurnsGrown:
-    """Measure recall of one agent at each size up to ``most``.
+    """Measure recall of one agent at each size, up to ``most`` turns.
 
-    ``crowd`` is how many vectors other agents of the tenant have before that. ::
+    ``crowd`` is how many vectors other agents of the tenant have at the start. ::
 
         grown = await grow_turns(rows, url, 5000)
     """
@@ -141,7 +141,7 @@ async def grow_turns(rows: Rows, url: str, most: int, *, crowd: int = 0) -> Turn
 
 @asynccontextmanager
 async def _states(url: str, model: OnceEmbedder) -> AsyncIterator[tuple[State, State]]:
-    """The same tenant without the model and with it."""
+    """Open one tenant twice: without an embedding model, and with it."""
     async with opened(url, "turns", None) as plain, opened(url, "turns", model) as state:
         yield plain, state
 
@@ -168,7 +168,7 @@ async def _record(state: State, first: int, texts: Sequence[str]) -> None:
 async def _measure(
     rows: Rows, states: tuple[State, State], said: Sequence[str], table: Array
 ) -> float:
-    """Questions are some words of a turn. Returns how many of the nearest meaning found."""
+    """Ask for some words of stored turns. Returns the share of the nearest turns that it found."""
     plain, fused = (state.memory("grown/turns") for state in states)
     dice = np.random.default_rng(len(said))
     chosen = dice.integers(0, len(said), CALLS + 5).tolist()

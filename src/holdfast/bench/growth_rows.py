@@ -1,4 +1,4 @@
-"""The rows of ``holdfast bench growth``: what a call costs at each size."""
+"""The rows of ``holdfast bench growth``: the cost of a call at each size."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from holdfast.bench.latency import percentiles, slope
 Operation: TypeAlias = Callable[[int], Awaitable[Any]]
 
 CALLS, LIMIT_SECONDS = 100, 3.0
-"""How often a call is measured at a size, and for how long at most."""
+"""How often a call is measured at each size, and for how many seconds at most."""
 
 
 @dataclass(slots=True)
 class Row:
-    """One operation of one wiring as one thing grows."""
+    """One operation of one wiring, measured at growing sizes."""
 
     grows: str
     wiring: str
@@ -25,7 +25,7 @@ class Row:
     points: list[dict[str, float]] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
-        """For programs, with the slope of the medians."""
+        """Return the row as JSON values, with the slope of the medians."""
         sizes = [point["size"] for point in self.points]
         middle = [point["p50_us"] for point in self.points]
         row = {"grows": self.grows, "wiring": self.wiring, "operation": self.operation}
@@ -40,7 +40,7 @@ class Rows:
     rows: list[Row] = field(default_factory=list)
 
     def add(self, key: tuple[str, str, str], size: int, seconds: list[float]) -> None:
-        """One more point of a row.
+        """Add the measurement at one size to a row.
 
         ::
 
@@ -68,7 +68,7 @@ class Rows:
 async def measured(
     rows: Rows, key: tuple[str, str], size: int, operations: dict[str, Operation], calls: int
 ) -> None:
-    """Measure each operation by itself; its first calls are a warm-up.
+    """Measure each operation separately; its first calls are a warm-up.
 
     ::
 

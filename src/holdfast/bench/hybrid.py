@@ -1,7 +1,7 @@
 """``holdfast bench hybrid``: agents on Redis, on Postgres, on both, and on an article's sample.
 
-All contestants work on the same two servers with the same turns and questions, in blocks that take
-turns, so that a noisy machine is noisy for all of them. In a closed loop every agent asks again as
+All contestants work on the same two servers with the same turns and questions, in alternating
+blocks, so that noise of the machine affects all of them. In a closed loop every agent asks again as
 soon as it has its answer; paced, it asks ten times a second, as an agent that polls its state does.
 """
 
@@ -24,7 +24,7 @@ from holdfast.bench.servers import Servers, settle, started
 Times: TypeAlias = dict[str, list[float]]
 
 MIX = ("hot",) * 7 + ("episodic",) * 2 + ("semantic",)
-"""The operations of an agent: mostly it reads its task, sometimes older events."""
+"""The mix of an agent's operations: mostly it reads its task, sometimes older events."""
 
 LARGE_BYTES = 1_000_000
 """Tables above this size are reported by name."""
@@ -37,31 +37,31 @@ class Contestant(Protocol):
     cannot: dict[str, str]
 
     async def open(self, servers: Servers, dimension: int) -> str:
-        """Connect; the URL of its database, or nothing."""
+        """Connect. Returns the URL of its database, or ``""`` if it has none."""
 
     async def load(self, workload: Workload) -> None:
-        """Take in all turns."""
+        """Store all turns of a workload."""
 
     async def hot(self, agent: int) -> Any:
-        """The agent's current task."""
+        """Return the agent's current task."""
 
     async def save(self, agent: int, number: int) -> None:
-        """Another current task."""
+        """Store another current task."""
 
     async def episodic(self, agent: int) -> list[int]:
-        """The newest ten turns."""
+        """Return the newest ten turns."""
 
     async def semantic(self, agent: int, vector: list[float]) -> list[int]:
-        """The nearest five turns."""
+        """Return the nearest five turns."""
 
     async def record(self, agent: int, number: int) -> None:
-        """One more turn."""
+        """Store one more turn."""
 
     async def settle(self) -> None:
-        """Wait until all background work of the writes is done."""
+        """Wait until all background work that the writes caused is done."""
 
     async def plan(self, vector: list[float]) -> str:
-        """How its database answers a question."""
+        """Return the query plan by which its database answers a question."""
 
     async def close(self) -> None:
         """Disconnect."""
@@ -76,19 +76,19 @@ class Size:
     dimension: int = 256
     rounds: int = 10
     mixes: int = 2
-    """How often an agent does its mix in a block."""
+    """How often an agent repeats its mix of operations in a block."""
 
     period_seconds: float = 0.1
-    """How often a paced agent does something."""
+    """The seconds between two operations of a paced agent."""
 
     @classmethod
     def quick(cls) -> Size:
-        """Seconds instead of minutes."""
+        """Return a size that takes seconds instead of minutes."""
         return cls(turns=50, dimension=64, rounds=1, mixes=1)
 
 
 def contestants() -> list[Contestant]:
-    """The three wirings and the article's sample."""
+    """Return the three wirings and the article's sample."""
     return [
         Wiring("redis only", postgres=False, redis=True),
         Wiring("postgres only", postgres=True, redis=False),
@@ -98,7 +98,7 @@ def contestants() -> list[Contestant]:
 
 
 async def run(progress: Callable[[str], None], *, size: Size | None = None) -> Report:
-    """Start both servers, load every contestant, and let them answer in turns.
+    """Start both servers, load every contestant, and measure them in alternation.
 
     ::
 
@@ -168,7 +168,7 @@ async def _rounds(
 
 
 class _Turn:
-    """One block of one contestant."""
+    """One block of operations of one contestant."""
 
     def __init__(
         self, one: Contestant, workload: Workload, at: int, answers: Answers, size: Size
@@ -182,13 +182,13 @@ class _Turn:
         self.times: Times = defaultdict(list)
 
     def mix(self, agent: int) -> list[str]:
-        """What an agent does in this block, in an order that is the same for all contestants."""
+        """Return what an agent does in this block, in the same order for all contestants."""
         todo = list(self._todo)
         random.Random(self.at * 1000 + agent).shuffle(todo)  # noqa: S311 - the same each time
         return [name for name in todo if name not in self.one.cannot]
 
     async def ask(self, agent: int, operation: str, number: int) -> None:
-        """One timed call; what it answered is judged outside of the time."""
+        """Make one timed call. Its answer is judged after the time is taken."""
         if operation != "semantic":
             calls: dict[str, Callable[[int], Awaitable[Any]]] = {
                 "hot": self.one.hot,
@@ -208,7 +208,7 @@ class _Turn:
         self.answers.judge(question, found)
 
     async def write(self, agent: int, operation: str, number: int) -> None:
-        """One timed write."""
+        """Make one timed write."""
         call = self.one.save if operation == "save" else self.one.record
         start = time.perf_counter()
         await call(agent, number)
@@ -239,7 +239,7 @@ async def _paced(turn: _Turn) -> None:
 
 
 async def _writes(turn: _Turn) -> None:
-    """Five of each in a closed loop, after the reads; what they set off is over when it returns."""
+    """Make five of each write in a closed loop, and wait for the background work they cause."""
     for operation in ("save", "record"):
         if operation not in turn.one.cannot:
 

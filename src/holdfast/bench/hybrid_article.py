@@ -1,6 +1,6 @@
-"""The sample of the article "Redis vs. Postgres", written again from its text, as a contestant.
+"""The sample of the article "Redis vs. Postgres", reimplemented from its text, as a contestant.
 
-Its schema and its statements are as it gives them, but for the dimension, which it says to adjust:
+Its schema and statements are those of the article, except for the dimension, which it says to set:
 working state is one JSON document in Redis, events with their vectors are in one table with a
 global HNSW index, and recall orders by distance behind a filter on the agent. Postgres applies
 that filter to what the index returned (40 rows unless ``hnsw.ef_search`` says otherwise), so that
@@ -67,7 +67,7 @@ class Article:
         self.cannot = {"record": NO_LOG}
 
     async def open(self, servers: Servers, dimension: int) -> str:
-        """Its tables in a database of their own, its pool of 5 to 20; the database's URL."""
+        """Create its tables in a separate database, with its pool of 5 to 20. Returns the URL."""
         url = await servers.database("article")
         self._pool = await asyncpg.create_pool(url, min_size=5, max_size=20)
         self._redis = Redis.from_url(servers.valkey, decode_responses=True)
@@ -75,7 +75,7 @@ class Article:
         return url
 
     async def load(self, workload: Workload) -> None:
-        """Each agent's events by its own statement, a batch a session."""
+        """Store each agent's events by the article's statement, one batch per session."""
         for agent in range(workload.agents):
             await self.save(agent, 0)
             await self._insert(agent, workload.texts[agent], workload.vectors[agent])
@@ -94,39 +94,39 @@ class Article:
         await self._pool.executemany(INSERT, rows)
 
     async def hot(self, agent: int) -> Any:
-        """Its whole document, decoded; it has no partial read."""
+        """Return the whole document, decoded: there is no partial read."""
         document = await self._redis.get(f"agent:memory:{_name(agent)}")
         return json.loads(document or "{}")["current_task"]
 
     async def save(self, agent: int, number: int) -> None:
-        """Its whole document again: it has no merge."""
+        """Store the whole document again: there is no merge."""
         document = working_state(agent) | {"current_task": f"task {number}"}
         await self._redis.set(f"agent:memory:{_name(agent)}", json.dumps(document), ex=3600)
 
     async def episodic(self, agent: int) -> list[int]:
-        """The ten newest by the time of the flush, which a batch shares: any ten of its session."""
+        """Return the ten newest events. A batch has one timestamp: any ten of its session."""
         return [_turn(row) for row in await self._pool.fetch(RECENT, _name(agent))]
 
     async def semantic(self, agent: int, vector: list[float]) -> list[int]:
-        """The filter is applied to what the index returned."""
+        """Return the nearest events of an agent, filtered after the index returned its rows."""
         rows = await self._pool.fetch(RECALL, vector, _name(agent), K)
         return [_turn(row) for row in rows]
 
     async def record(self, agent: int, number: int) -> None:
-        """It cannot."""
+        """Raise: the article has no way to record one event."""
         raise NotImplementedError(NO_LOG)
 
     async def settle(self) -> None:
-        """Its writes set nothing off: the worker is not there."""
+        """Do nothing: its writes cause no background work."""
 
     async def plan(self, vector: list[float]) -> str:
-        """Which index the planner takes for its recall."""
+        """Return which index the planner uses for its recall."""
         rows = await self._pool.fetch(f"EXPLAIN {RECALL}", vector, _name(0), K)
         scans = [row[0].strip() for row in rows if "Scan" in row[0] and "ranked" not in row[0]]
         return "; ".join(one.removeprefix("->").strip().partition("  (")[0] for one in scans)
 
     async def close(self) -> None:
-        """Disconnect from both."""
+        """Disconnect from Redis and Postgres."""
         await asyncio.gather(self._pool.close(), self._redis.aclose())
 
 

@@ -1,4 +1,4 @@
-"""What ``holdfast bench hybrid`` found, and how it stands against its bars."""
+"""The results of ``holdfast bench hybrid``, compared with their bars."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ HOT_BAR, FIDELITY_BAR, ARTICLE_BELOW = 0.5, 0.99, 0.8
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """What a contestant keeps where."""
+    """How many bytes a contestant stores in Redis and in Postgres."""
 
     redis_bytes: int
     postgres_bytes: int
     load_seconds: float
     tables: dict[str, int] = field(default_factory=dict)
-    """The large tables, with their indexes."""
+    """The bytes of the large tables, with their indexes."""
 
     def to_json(self, agents: int) -> dict[str, Any]:
-        """For programs; and in megabytes for a thousand agents."""
+        """Return the sizes as JSON values, also in megabytes per thousand agents."""
         return asdict(self) | {
             "redis_mb_per_1000_agents": round(self.redis_bytes / agents / 1000, 1),
             "postgres_mb_per_1000_agents": round(self.postgres_bytes / agents / 1000, 1),
@@ -42,7 +42,7 @@ class Space:
 
 @dataclass(slots=True)
 class Answers:
-    """How good the answers of a contestant were."""
+    """The quality of a contestant's answers."""
 
     rows: list[int] = field(default_factory=list)
     episodic_rows: list[int] = field(default_factory=list)
@@ -51,7 +51,7 @@ class Answers:
     ceiling: list[float] = field(default_factory=list)
 
     def judge(self, question: Question, found: Sequence[int]) -> None:
-        """Hold an answer against the nearest turns and against those about the subject.
+        """Compare an answer with the nearest turns, and with those about the subject.
 
         ::
 
@@ -63,7 +63,7 @@ class Answers:
         self.ceiling.append(share(list(question.exact), question.relevant))
 
     def to_json(self) -> dict[str, Any]:
-        """For programs; empty without questions."""
+        """Return the quality as JSON values; empty if there were no questions."""
         if not self.rows:
             return {}
         both = [*self.fidelity[False], *self.fidelity[True]]
@@ -82,7 +82,7 @@ class Answers:
 
 @dataclass(slots=True)
 class Report:
-    """All contestants under both kinds of load."""
+    """The results of all contestants under both kinds of load."""
 
     agents: int
     turns: int
@@ -95,7 +95,7 @@ class Report:
     plans: dict[str, str] = field(default_factory=dict)
 
     def add(self, load: str, contestant: str, operation: str, seconds: Sequence[float]) -> None:
-        """The times of one operation.
+        """Add the times of one operation.
 
         ::
 
@@ -105,7 +105,7 @@ class Report:
         self.latency.append(row | {"calls": len(seconds)} | percentiles(seconds))
 
     def find(self, load: str, contestant: str, operation: str) -> dict[str, Any] | None:
-        """One row of the latencies."""
+        """Return one row of the latencies, or ``None``."""
         wanted = (load, contestant, operation)
         return next(
             (
@@ -117,7 +117,7 @@ class Report:
         )
 
     def bars(self) -> dict[str, dict[str, Any]]:
-        """What was to be reached, and what was."""
+        """Return the bars: the target and the measured value of each."""
         found: dict[str, dict[str, Any]] = {}
         ours, theirs = (
             self.find("paced", "hybrid", "hot"),
@@ -137,7 +137,7 @@ class Report:
         return found
 
     def to_json(self) -> dict[str, Any]:
-        """For programs."""
+        """Return the report as JSON values."""
         return {
             "agents": self.agents,
             "turns": self.turns,

@@ -1,4 +1,4 @@
-"""Three wirings of Holdfast through ``holdfast.open()``: the same calls, whatever stands behind."""
+"""Three wirings of Holdfast through ``holdfast.open()``: the same calls on different engines."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Wiring:
         self._memories: dict[int, AgentMemory] = {}
 
     async def open(self, servers: Servers, dimension: int) -> str:
-        """Open it as anyone would; the URL of its database, or nothing."""
+        """Open a state as any user would. Returns the URL of its database, or ``""``."""
         del dimension  # ours takes the vectors that come
         postgres, redis = self._on
         url = await servers.database(self.name.replace(" ", "_")) if postgres else ""
@@ -39,7 +39,7 @@ class Wiring:
         return url
 
     async def load(self, workload: Workload) -> None:
-        """Every turn of every agent; embeddings where they can be kept."""
+        """Record every turn of every agent, with embeddings if the engine can store them."""
         for agent in range(workload.agents):
             memory = self._memory(agent)
             await memory.state.set(working_state(agent))
@@ -63,33 +63,33 @@ class Wiring:
         await self.settle()
 
     async def hot(self, agent: int) -> Any:
-        """One key of the working state."""
+        """Return one key of the working state."""
         return (await self._memory(agent).state.get(keys=["current_task"]))["current_task"]
 
     async def save(self, agent: int, number: int) -> None:
-        """One key of the working state is merged into it."""
+        """Merge one key into the working state."""
         await self._memory(agent).state.update({"current_task": f"task {number}"})
 
     async def episodic(self, agent: int) -> list[int]:
-        """The newest turns of the session, in order."""
+        """Return the newest turns of the session, in order."""
         return [one.payload["turn"] for one in await self._memory(agent).recent(RECENT)]
 
     async def semantic(self, agent: int, vector: list[float]) -> list[int]:
-        """The nearest of everything that the agent did."""
+        """Return the nearest turns of all that the agent recorded."""
         return [one.event.payload["turn"] for one in await self._memory(agent).recall(vector, K)]
 
     async def record(self, agent: int, number: int) -> None:
-        """One more turn, 1.5 KB; acknowledged as the wiring does."""
+        """Record one more turn of 1.5 KB, at the acknowledgement level of the wiring."""
         payload = {"turn": -number, "text": "the tide is low and the ships wait " * 43}
         await self._memory(agent).record("note", payload)
 
     async def settle(self) -> None:
-        """Flush what is in Redis only."""
+        """Flush what is only in Redis to Postgres."""
         if all(self._on):
             await self._state.ops.hybrid.consolidator.drain()
 
     async def plan(self, _vector: list[float]) -> str:
-        """Ours compares all events of an agent while they are few."""
+        """Return a description: while an agent has few events, all of them are compared."""
         return ""
 
     async def close(self) -> None:

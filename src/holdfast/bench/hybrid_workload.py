@@ -1,7 +1,7 @@
-"""What the agents of ``holdfast bench hybrid`` lived through, and what they are asked.
+"""The workload of ``holdfast bench hybrid``: what the agents recorded, and the questions to them.
 
-Everything is made up from a seed, so that every run and every contestant has the same. A turn is a
-text of 1 to 2 KB, its words as uneven as those of a language, and a vector. The vectors lie in
+Everything is generated from a seed, so that every run and every contestant has the same. A turn is
+a text of 1 to 2 KB, with word frequencies as in a language, and a vector. The vectors lie in
 clusters, as those of a model do: a turn is about a subject, a subject belongs to a field, and five
 turns of an agent, anywhere in its history, are about one subject. Half of the subjects are the
 agent's own. The other half are those of all agents, as when the agents of one product are asked the
@@ -25,22 +25,22 @@ K = 5
 FIELDS, FIELD_SHARE, NOISE = 8, 0.8, 1.3
 WORDS = 5000
 COMMON = "the of and to a in is it that for was on are as with his they at be this from have or by"
-"""The most frequent words of English, in order: they are in every turn, and in no index."""
+"""The most frequent words of English, in order. They are in every turn, and are not indexed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What one agent is asked."""
+    """A question to one agent."""
 
     vector: list[float]
     relevant: frozenset[int]
-    """The turns of its history that are about the subject."""
+    """The turns of the agent's history that are about the subject."""
 
     exact: frozenset[int]
-    """The nearest turns of its history, by comparing all."""
+    """The nearest turns of the agent's history, found by comparing all."""
 
     shared: bool
-    """Whether other agents have turns about the subject too."""
+    """Whether other agents also have turns about the subject."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +53,17 @@ class Workload:
 
     @property
     def agents(self) -> int:
-        """How many there are."""
+        """How many agents there are."""
         return len(self.texts)
 
     @property
     def turns(self) -> int:
-        """How many turns each has."""
+        """How many turns each agent has."""
         return len(self.texts[0])
 
 
 def made(agents: int, turns: int, dimension: int, *, seed: int = 7) -> Workload:
-    """The same agents each time.
+    """Return a workload; the same arguments give the same workload.
 
     >>> one = made(2, 50, 16)
     >>> one.agents, one.turns, len(one.questions[0])
@@ -96,7 +96,7 @@ def made(agents: int, turns: int, dimension: int, *, seed: int = 7) -> Workload:
 
 
 def _texts(rng: np.random.Generator, turns: int) -> list[str]:
-    """Texts of 1 to 2 KB whose words are as unevenly frequent as those of a language (Zipf)."""
+    """Return texts of 1 to 2 KB whose word frequencies are as in a language (Zipf)."""
     made_up = ["".join(letters) for letters in rng.choice(list("aeiklmnorstu"), (WORDS, 6))]
     words = np.asarray([*COMMON.split(), *made_up], dtype=object)
     weights = 1 / np.arange(1, len(words) + 1)
@@ -106,7 +106,7 @@ def _texts(rng: np.random.Generator, turns: int) -> list[str]:
 
 
 def nearest(table: Array, query: npt.ArrayLike, k: int = K) -> frozenset[int]:
-    """The rows of a table that are nearest to a query by cosine: all of them are compared.
+    """Return the rows of a table that are nearest to a query by cosine, by comparing all.
 
     >>> sorted(nearest(np.eye(4, dtype=np.float32), [1, 0.5, 0, 0], 2))
     [0, 1]
@@ -117,7 +117,7 @@ def nearest(table: Array, query: npt.ArrayLike, k: int = K) -> frozenset[int]:
 
 
 def share(found: Sequence[Any], wanted: frozenset[Any]) -> float:
-    """How much of what was wanted is among what was found; what is missing counts as wrong.
+    """Return the share of the wanted turns that were found.
 
     >>> share([1, 2], frozenset({1, 2, 3, 4}))
     0.5
@@ -133,7 +133,7 @@ def working_state(agent: int) -> dict[str, Any]:
 
 
 def _subjects(rng: np.random.Generator, fields: Array, count: int) -> Array:
-    """Directions of their own that lean to one of the fields."""
+    """Return random directions, each of which is close to one of the fields."""
     own = _unit(rng.normal(size=(count, fields.shape[1])))
     chosen = fields[rng.integers(len(fields), size=count)]
     return _unit(FIELD_SHARE * chosen + own)

@@ -1,4 +1,4 @@
-"""What the in-memory engine costs, and what ``import holdfast`` costs."""
+"""Measures the calls of the in-memory engine, and ``import holdfast``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VECTOR = [float(at % 7) + 1 for at in range(256)]
 
 
 async def run(progress: Callable[[str], None], *, quick: bool = False) -> dict[str, Any]:
-    """Each operation in interleaved rounds, and the import in fresh interpreters.
+    """Measure each operation in interleaved rounds, and the import in new interpreters.
 
     ::
 
@@ -46,7 +46,7 @@ async def run(progress: Callable[[str], None], *, quick: bool = False) -> dict[s
 
 
 async def _operations(state: State) -> dict[str, Callable[[], Awaitable[Any]]]:
-    """What is measured, on data of the usual size: 1.8 KB bodies, 500 events."""
+    """Return the measured operations, on data of the usual size: 1.8 KB bodies, 500 events."""
     for at in range(500):
         text = f"turn {at} about tide{at % 97} and ship{at % 31}"
         await state.episodes.append([Event(AGENT, "log", "observation", {"note": text})])
@@ -78,7 +78,7 @@ async def _operations(state: State) -> dict[str, Callable[[], Awaitable[Any]]]:
 
 
 async def _import_seconds(rounds: int) -> float:
-    """How much longer ``import holdfast`` takes than a bare interpreter; the median."""
+    """Return how much longer ``import holdfast`` takes than an empty interpreter; the median."""
 
     async def run(text: str) -> float:
         start = time.perf_counter()

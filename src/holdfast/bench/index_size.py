@@ -1,4 +1,4 @@
-"""What the index of recall takes on Postgres: the rows and bytes of its tables."""
+"""Measures the size of the index of recall on Postgres: the rows and bytes of its tables."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Sizes: TypeAlias = Mapping[str, TableSize]
 
 
 async def maintain(url: str, *, patience_seconds: float) -> dict[str, tuple[int, float]]:
-    """Do all jobs of ``holdfast db maintain``. Returns how much each did, and its seconds.
+    """Run all jobs of ``holdfast db maintain``. Returns how much each did, and its seconds.
 
     ::
 
@@ -65,7 +65,7 @@ async def table_sizes(url: str) -> dict[str, TableSize]:
 
 
 def index_of(before: Sizes, after: Sizes, turns: int) -> dict[str, Any]:
-    """Return what was added between two measurements, by table, and for a turn.
+    """Return the growth between two measurements, by table, and per turn.
 
     Tables named ``event_…``, ``indexed_events`` and ``unindexed_events`` are the index. ::
 

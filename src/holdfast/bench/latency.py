@@ -22,9 +22,9 @@ def percentiles(seconds: Sequence[float]) -> dict[str, float]:
 
 
 def slope(sizes: Sequence[float], values: Sequence[float]) -> float:
-    """How a cost grows: 0 is flat, 1 is in step with the size, 2 with its square.
+    """Return how a cost grows: 0 is constant, 1 is proportional to the size, 2 to its square.
 
-    The line of least squares through the logarithms of both.
+    It is the slope of the least-squares line through the logarithms of both.
 
     >>> slope([10, 100, 1000], [5, 50, 500])
     1.0

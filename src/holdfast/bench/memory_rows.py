@@ -1,4 +1,4 @@
-"""``holdfast bench stores``: an agent's memory over Redis and Postgres, beside its floors."""
+"""``holdfast bench stores``: an agent's memory over Redis and Postgres, beside bare drivers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SESSIONS = 8
 
 
 class Memories:
-    """The memory of an agent in some sessions, which are warm.
+    """The memory of an agent in some sessions that are loaded in Redis.
 
     ::
 
@@ -46,7 +46,7 @@ class Memories:
         return cls(memories, body)
 
     def ours(self) -> dict[str, Callable[[int], Any]]:
-        """Each operation by name."""
+        """Return the operations by name."""
         return {
             RECORD: lambda n: self._memories[n % SESSIONS].record("note", self._payload),
             GET: lambda n: self._memories[n % SESSIONS].state.get(keys=["current_task"]),
@@ -61,7 +61,7 @@ async def memory_rows(
     *,
     blocks: int,
 ) -> list[Result]:
-    """Measure on the Valkey of a socket and a Postgres that is started for this.
+    """Measure on the Valkey of a socket, and on a Postgres that it starts.
 
     ::
 
@@ -94,7 +94,7 @@ async def _state(postgres: str, valkey: Path) -> AsyncIterator[State]:
 
 
 async def _consolidation(state: State, body: str, *, events: int) -> Result:
-    """How long one event takes on its way to Postgres, where many wait."""
+    """Measure how long one of many waiting events takes on its way to Postgres."""
     consolidator = state.ops.hybrid.consolidator
     await consolidator.drain()
     for start in range(0, events, 500):
@@ -115,7 +115,7 @@ async def _consolidation(state: State, body: str, *, events: int) -> Result:
 async def _count_round_trips(
     postgres: str, valkey: Path, proxy: Path, body: str
 ) -> dict[str, float]:
-    """Round trips to Redis of one call of each operation, once it is warm."""
+    """Count the round trips to Redis of one call of each operation, after a warm-up."""
     counter = RoundTrips()
     found = {}
     async with counter.between(proxy, valkey), _state(postgres, proxy) as state:

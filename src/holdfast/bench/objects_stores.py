@@ -1,7 +1,7 @@
-"""Blobs in an object store with their refs in Postgres, beside the two bare drivers.
+"""Measures blobs in an object store with refs in Postgres, compared with the two bare drivers.
 
-The floor of a store is the driver's put, a SHA-256 and the bare INSERT of a row; that of a resolve
-is the driver's get, a SHA-256 and the bare SELECT of the row.
+A ``store`` is compared with the driver's put, a SHA-256 and a bare INSERT of a row; a ``resolve``
+with the driver's get, a SHA-256 and a bare SELECT of the row.
 """
 
 from __future__ import annotations
@@ -46,19 +46,19 @@ SELECT = "SELECT object_key, size_bytes, sha256 FROM holdfast_blob_floor.refs WH
 
 
 class Blobs:
-    """Our store, with a blob of each size to read."""
+    """Holdfast's blob store, with a blob of each size to read."""
 
     def __init__(self, blobs: StoredBlobs) -> None:
         self._blobs = blobs
         self._refs: dict[str, str] = {}
 
     async def fill(self, data: dict[str, bytes]) -> None:
-        """As the floor does."""
+        """Store the blobs that are read, the same as for the bare drivers."""
         for size, blob in data.items():
             self._refs[size] = await self._blobs.store(blob)
 
     def calls(self, data: dict[str, bytes]) -> dict[str, Call]:
-        """Each operation by name."""
+        """Return the operations by name."""
         return _calls(data, self._store, self._resolve)
 
     async def _store(self, _size: str, data: bytes, _number: int) -> None:
@@ -69,20 +69,20 @@ class Blobs:
 
 
 class Floor:
-    """The two drivers, held open."""
+    """The two bare drivers, with open connections."""
 
     def __init__(self, store: Any, held: Any) -> None:
         self._store = store
         self._held = held
 
     async def fill(self, data: dict[str, bytes]) -> None:
-        """A blob of each size to read."""
+        """Store a blob of each size to read."""
         await self._held.execute(SCHEMA)
         for size, blob in data.items():
             await self._put(size, blob, 0)
 
     def calls(self, data: dict[str, bytes]) -> dict[str, Call]:
-        """Each operation by name."""
+        """Return the operations by name."""
         return _calls(data, self._put, self._get)
 
     async def _put(self, size: str, data: bytes, number: int) -> None:
@@ -156,11 +156,11 @@ async def run(progress: Callable[[str], None], *, quick: bool = False) -> list[R
 
 
 class _Requests(RoundTrips):
-    """The same count on a port of loopback: a request and its answer are one."""
+    """Counts round trips on a TCP port: a request and its response are one."""
 
     @asynccontextmanager
     async def before(self, port: int) -> AsyncIterator[int]:
-        """Listen on a port of its own, and pass everything on."""
+        """Listen on a new port, and forward everything to ``port``."""
 
         async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             back, forth = await asyncio.open_connection("127.0.0.1", port)
@@ -178,7 +178,7 @@ class _Requests(RoundTrips):
 async def _count_round_trips(
     embedded: EmbeddedPostgres, server: SeaweedFS, folder: Path, data: dict[str, bytes]
 ) -> dict[str, float]:
-    """Requests of one call of each operation, to the object store and to Postgres together."""
+    """Count the requests of one call of each operation, to object store and Postgres together."""
     proxy = folder / "proxy"
     proxy.mkdir(exist_ok=True)
     socket = socket_folder(embedded.folder) / ".s.PGSQL.5432"

@@ -19,12 +19,12 @@ BODY = "the tide is low and the harbour is full of ships"
 
 
 class Queue(Protocol):
-    """What each contestant does with no-op tasks."""
+    """The operations of each contestant on no-op tasks."""
 
     name: str
 
     async def open(self, url: str) -> None:
-        """Connect, and make what it needs."""
+        """Connect, and create what the queue needs."""
         ...
 
     async def submit(self) -> None:
@@ -32,11 +32,11 @@ class Queue(Protocol):
         ...
 
     async def submit_many(self, count: int) -> None:
-        """Queue so many tasks in one call, all or none."""
+        """Queue this many tasks in one call, all or none."""
         ...
 
     async def work(self, batch: int) -> int:
-        """Claim up to so many, complete them, and say how many there were."""
+        """Claim up to ``batch`` tasks and complete them. Returns how many there were."""
         ...
 
     async def close(self) -> None:
@@ -45,27 +45,27 @@ class Queue(Protocol):
 
 
 class Holdfast(Queue):
-    """The ledger: leases, fences, a log of transitions, one task of a context at a time."""
+    """Holdfast's ledger: leases, fences, a log of transitions, one task of a context at a time."""
 
     name = "holdfast"
 
     async def open(self, url: str) -> None:
-        """One connection, as all have."""
+        """Open one connection, as all contestants do."""
         self._engine = await Postgres.open(url, auto_migrate=True, max_connections=1)
         self._ledger = Ledger(PostgresLedger(self._engine, tenant="bench"))
 
     async def submit(self) -> None:
-        """A task with its first message, in a context of its own."""
+        """Queue a task with its first message, in a new context."""
         await self._ledger.submit("bench", ChatMessage.user(BODY))
 
     async def submit_many(self, count: int) -> None:
-        """One statement."""
+        """Queue tasks by one statement."""
         await self._ledger.submit_many(
             [NewTask("bench", ChatMessage.user(BODY)) for _ in range(count)]
         )
 
     async def work(self, batch: int) -> int:
-        """Claim and complete, a statement each."""
+        """Claim tasks and complete them, by one statement each."""
         claimed = await self._ledger.claim("w1", limit=batch)
         if claimed:
             await self._ledger.complete_many([one.lease for one in claimed])
@@ -77,12 +77,12 @@ class Holdfast(Queue):
 
 
 class Bare(Queue):
-    """The floor: two statements, no lease, no history."""
+    """The bare loop: two statements, without leases or history."""
 
     name = "bare SKIP LOCKED"
 
     async def open(self, url: str) -> None:
-        """A table of its own."""
+        """Create its table."""
         self._held = await asyncpg.connect(url)
         await self._held.execute(
             "CREATE SCHEMA IF NOT EXISTS bare; CREATE TABLE bare.q (id bigserial PRIMARY KEY, "
@@ -91,16 +91,16 @@ class Bare(Queue):
         )
 
     async def submit(self) -> None:
-        """One row."""
+        """Insert one row."""
         await self._held.execute("INSERT INTO bare.q (body) VALUES ($1)", BODY)
 
     async def submit_many(self, count: int) -> None:
-        """One statement."""
+        """Insert rows by one statement."""
         sql = "INSERT INTO bare.q (body) SELECT unnest($1::text[])"
         await self._held.execute(sql, [BODY] * count)
 
     async def work(self, batch: int) -> int:
-        """Take, then end."""
+        """Claim rows, then mark them as done."""
         rows = await self._held.fetch(
             "UPDATE bare.q SET state = 'taken' WHERE id IN (SELECT id FROM bare.q "
             "WHERE state = 'queued' ORDER BY id FOR UPDATE SKIP LOCKED LIMIT $1) RETURNING id",
@@ -123,7 +123,7 @@ class PgQueuer(Queue):
     name = "pgqueuer"
 
     async def open(self, url: str) -> None:
-        """Its schema, by its own installer."""
+        """Create its schema by its own installer."""
         from pgqueuer.db import AsyncpgDriver  # noqa: PLC0415 - optional
         from pgqueuer.queries import EntrypointExecutionParameter, Queries  # noqa: PLC0415
 
@@ -134,15 +134,15 @@ class PgQueuer(Queue):
         self._manager = uuid.uuid4()
 
     async def submit(self) -> None:
-        """One job."""
+        """Queue one job."""
         await self._queries.enqueue("bench", BODY.encode())
 
     async def submit_many(self, count: int) -> None:
-        """Its lists."""
+        """Queue jobs by its own call for lists."""
         await self._queries.enqueue(["bench"] * count, [BODY.encode()] * count, [0] * count)
 
     async def work(self, batch: int) -> int:
-        """Dequeue, then move to its log."""
+        """Dequeue jobs, then move them to its log."""
         jobs = await self._queries.dequeue(
             batch_size=batch,
             entrypoints=self._entrypoints,
@@ -165,7 +165,7 @@ class Procrastinate(Queue):
     name = "procrastinate"
 
     async def open(self, url: str) -> None:
-        """Its schema, by its own installer."""
+        """Create its schema by its own installer."""
         import procrastinate  # noqa: PLC0415 - optional
 
         self._app: Any = procrastinate.App(
@@ -177,15 +177,15 @@ class Procrastinate(Queue):
         self._worker = await self._app.job_manager.register_worker()
 
     async def submit(self) -> None:
-        """One job."""
+        """Queue one job."""
         await self._task.defer_async(body=BODY)
 
     async def submit_many(self, count: int) -> None:
-        """Its batch."""
+        """Queue jobs by its own call for batches."""
         await self._task.batch_defer_async(*({"body": BODY} for _ in range(count)))
 
     async def work(self, batch: int) -> int:
-        """Fetch and finish, one by one."""
+        """Fetch and finish jobs one by one."""
         from procrastinate.jobs import Status  # noqa: PLC0415 - optional
 
         manager, count = self._app.job_manager, 0
@@ -200,7 +200,7 @@ class Procrastinate(Queue):
 
 
 def contestants() -> tuple[list[Queue], list[str]]:
-    """Those that are installed, and the names of those that are not."""
+    """Return the queues that are installed, and the names of those that are not."""
     peers: list[tuple[str, type[Queue]]] = [
         ("pgqueuer", PgQueuer),
         ("procrastinate", Procrastinate),

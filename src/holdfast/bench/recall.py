@@ -30,15 +30,15 @@ from holdfast.wiring.state import State
 Progress: TypeAlias = Callable[[str], None]
 Ask: TypeAlias = Callable[[AgentMemory, str, int], Awaitable[list[Recalled]]]
 Answers: TypeAlias = dict[str, list[Answer]]
-"""By method."""
+"""The answers to all questions, by method."""
 
 DEPTH = 10
 LINES = max(BUDGETS) // 20
-"""How many turns fill the largest prompt."""
+"""How many turns are read to fill the largest prompt."""
 
 
 async def run(progress: Progress, data: Path, *, embedder: str, quick: bool = False) -> Report:
-    """Let every method answer every question of a file."""
+    """Answer every question of a file by every method."""
     kind, conversations = load_conversations(data)
     if quick:
         conversations = conversations[:2]
@@ -122,7 +122,7 @@ async def _ask(
     what: tuple[str, str],
     ask: Ask,
 ) -> list[Answer]:
-    """Ask for the first ten, timed, and for as many as a prompt may hold, untimed."""
+    """Ask for the first ten turns, timed, and then for as many as a prompt can hold, untimed."""
     answers: list[Answer] = []
     times: list[float] = []
     for one in conversations:
@@ -141,7 +141,7 @@ async def _ask(
 
 
 def _alike(first: Answers, second: Answers) -> dict[str, float]:
-    """By method with words, the share of the questions whose first ten are the same."""
+    """Return, by method, the share of questions whose first ten turns are equal in both."""
     return {
         method: round(
             statistics.fmean(

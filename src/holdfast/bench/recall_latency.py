@@ -1,4 +1,4 @@
-"""The part of ``holdfast bench recall`` that is timed: what a question costs one of many agents."""
+"""The latency part of ``holdfast bench recall``: the time of a question to one of many agents."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def percentiles(times: list[float]) -> dict[str, float]:
 async def latency(
     url: str, model: Embedder | None, conversations: Sequence[Conversation], *, quick: bool
 ) -> dict[str, Any]:
-    """What a question costs one of many agents on Postgres, about what that agent lived through.
+    """Measure questions to one of many agents on Postgres, about that agent's own conversation.
 
-    A question about somebody else's life finds nothing, and to find nothing is cheap.
+    A question about another agent's conversation finds nothing, so it would be too fast.
     """
     said = [
         (one, talk) for talk in conversations for turns in talk.sessions.values() for one in turns
@@ -69,7 +69,7 @@ async def latency(
 
 
 async def _round(state: State, asked: Sequence[Sequence[str]]) -> dict[str, float]:
-    """Their own questions to all agents in turn, the first of them left out as a warm-up."""
+    """Ask the agents in turn, each its own questions; the first tenth is a warm-up."""
     times = []
     for at in range(QUERIES):
         number, agent = divmod(at, len(asked))

@@ -1,4 +1,4 @@
-"""What ``holdfast bench recall`` computes from the answers, and the bars that they are held to."""
+"""The scores that ``holdfast bench recall`` computes from the answers, and their bars."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from holdfast.bench.conversations import Question
 BUDGETS = (500, 1000, 2000)
 CHARACTERS_PER_TOKEN = 4
 DAY_TOKENS = 8
-"""What the day in front of a line takes of a budget."""
+"""How many tokens of a budget the date before a line takes."""
 
 LOCOMO = (10, 5882, 1982)
-"""The conversations, turns and questions of LoCoMo: the bars are for that set alone."""
+"""The number of conversations, turns and questions of LoCoMo: only this set has bars."""
 
 BARS = {
     "R@5 by words": 0.69,
@@ -28,7 +28,7 @@ BARS = {
     "p50 of words at 500 events of one of 50 agents, in ms": 3.0,
 }
 AT_MOST = "p50"
-"""How the names of those bars begin that are reached from above."""
+"""The prefix of the bars that are maximums; the others are minimums."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,22 +37,22 @@ class Answer:
 
     question: Question
     found: list[str]
-    """The ids of the first ten."""
+    """The ids of the first ten turns."""
 
     lines: list[tuple[str, int]] = field(default_factory=list)
-    """The ids of as many as a prompt may hold, and the characters of each."""
+    """The ids of as many turns as a prompt can hold, and the characters of each."""
 
     def recall(self, k: int) -> float:
-        """The share of the evidence that is among the first ``k``."""
+        """Return the share of the evidence that is among the first ``k`` turns."""
         return self._share(self.found[:k])
 
     def reciprocal_rank(self) -> float:
-        """One divided by the rank of the first turn that is evidence."""
+        """Return 1 divided by the rank of the first turn that is evidence; 0 if there is none."""
         evidence = self.question.evidence
         return next((1 / at for at, turn in enumerate(self.found, 1) if turn in evidence), 0.0)
 
     def evidence_within(self, tokens: int) -> float:
-        """The share of the evidence in a prompt that holds, by rank, what fits into it."""
+        """Return the share of the evidence in a prompt of this size that is filled by rank."""
         inside, left = [], float(tokens)
         for turn, characters in self.lines:
             cost = characters / CHARACTERS_PER_TOKEN + DAY_TOKENS
@@ -67,7 +67,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How well the questions of one kind were answered."""
+    """The mean scores of the questions of one kind."""
 
     questions: int
     recall_5: float
@@ -96,7 +96,7 @@ def score(answers: Sequence[Answer]) -> Score:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """One way to recall on one engine."""
+    """One method of recall on one engine, with its scores."""
 
     engine: str
     method: str
@@ -108,7 +108,7 @@ class Method:
 
 @dataclass(slots=True)
 class Report:
-    """All methods on one file."""
+    """The results of all methods on one file."""
 
     data: str
     conversations: int
@@ -118,7 +118,7 @@ class Report:
     reads_context: bool = False
     methods: list[Method] = field(default_factory=list)
     alike: dict[str, float] = field(default_factory=dict)
-    """By method, the share of the questions whose first ten are the same on both engines."""
+    """By method, the share of questions whose first ten turns are equal on both engines."""
 
     latency: dict[str, Any] = field(default_factory=dict)
     index: dict[str, Any] = field(default_factory=dict)
@@ -127,7 +127,7 @@ class Report:
     def add(
         self, what: tuple[str, str], answers: Sequence[Answer], times: dict[str, float]
     ) -> None:
-        """Add a method.
+        """Add the answers and times of a method.
 
         ::
 
@@ -141,7 +141,7 @@ class Report:
         self.methods.append(Method(engine, method, score(answers), by_category, **times))
 
     def bars(self) -> dict[str, dict[str, Any]]:
-        """What was to be reached, and what was."""
+        """Return the bars: the target and the measured value of each."""
         values: dict[str, float] = {}
         if (self.conversations, self.turns, self.questions) == LOCOMO:
             values |= self._quality()
@@ -162,7 +162,7 @@ class Report:
         }
 
     def _quality(self) -> dict[str, float]:
-        """The lower figure of both engines counts."""
+        """Return the scores that have bars: of both engines, the lower one."""
         words = [one.all for one in self.methods if one.method == "words"]
         both = [one.all for one in self.methods if one.method == "words + embedder"]
         values = {

@@ -1,4 +1,4 @@
-"""The states that ``holdfast bench recall`` asks: opened with patience, filled, indexed."""
+"""The states that ``holdfast bench recall`` searches: without time limits, filled and indexed."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from holdfast.wiring.settings import Settings
 from holdfast.wiring.state import State
 
 PATIENCE_SECONDS = 86_400.0
-"""How long a statement or a model may take: a slow machine is measured, too."""
+"""The time limit of a statement or a model: long enough for any machine."""
 
 
 class OnceEmbedder(TurnEmbedder):
-    """Embeds a turn once, though several engines are filled with it; questions every time.
+    """Embeds each turn once, although several engines store it; questions are embedded each time.
 
     ::
 
@@ -53,13 +53,13 @@ class OnceEmbedder(TurnEmbedder):
     async def embed(
         self, texts: Sequence[str], *, mode: EmbeddingMode = "passage"
     ) -> list[list[float]]:
-        """The vectors of questions, or of turns without a context."""
+        """Return the vectors of questions, or of turns without a context."""
         if mode == "query":
             return await embed_texts(self._inner, texts, mode=mode)
         return await self.embed_turns([("", text) for text in texts])
 
     async def embed_turns(self, turns: Sequence[Turn]) -> list[list[float]]:
-        """The vectors of turns, those that are known from before."""
+        """Return the vectors of turns; those that were embedded before come from a cache."""
         missing = [turn for turn in dict.fromkeys(turns) if turn not in self._vectors]
         made = await embed_turns(self._inner, missing)
         self._vectors |= dict(zip(missing, made, strict=True))
@@ -68,9 +68,9 @@ class OnceEmbedder(TurnEmbedder):
 
 @asynccontextmanager
 async def opened(url: str, tenant: str, model: Embedder | None) -> AsyncIterator[State]:
-    """Open a state whose statements and model are waited for, however slow the machine is.
+    """Open a state without time limits for statements and the model, for slow machines.
 
-    Nothing is done in the background: what is embedded and indexed is so before it is measured. ::
+    Nothing runs in the background: all events are embedded and indexed before they are measured. ::
 
         async with opened("memory:", "words", None) as state: ...
     """
@@ -100,7 +100,7 @@ async def record(state: State, conversations: Iterable[Conversation]) -> None:
 
 
 async def settle(state: State, agent: str) -> None:
-    """Embed and index what was recorded, so that the questions are timed alone.
+    """Embed and index the recorded events, so that only the questions are timed.
 
     ::
 
@@ -111,7 +111,9 @@ async def settle(state: State, agent: str) -> None:
 
 
 async def analyse(url: str) -> dict[str, TableSize]:
-    """Maintain a database as ``holdfast db maintain`` does. Returns its tables; in memory, none.
+    """Maintain a database as ``holdfast db maintain`` does.
+
+    Returns the sizes of its tables; empty in memory.
 
     ::
 

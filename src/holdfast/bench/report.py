@@ -1,4 +1,4 @@
-"""``--report``: one page that needs nothing else, and beside it its pictures and figures."""
+"""``--report``: one self-contained HTML page, with pictures and JSON files in the same folder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TITLES = {
     "peers": "Beside the peers",
     "growth": "As things grow",
 }
-"""The suites in a report, in this order."""
+"""The suites in a report with their titles, in this order."""
 
 _READING = (
     "Take the figures as ratios: both sides of each were measured in turns on one machine. What "
@@ -41,9 +41,9 @@ pre { overflow: auto; max-height: 30rem; background: #f6f6f6; padding: 1rem }
 
 
 def write(folder: Path, found: dict[str, Facts], missing: list[dict[str, str]]) -> Path:
-    """Write ``index.html``, and of each suite a picture and its JSON; the path of the page.
+    """Write ``index.html``, and a picture and a JSON file per suite. Returns the path of the page.
 
-    Suites that an earlier run left in the folder are on the page too, each with its own day. ::
+    The page also has the suites that earlier runs wrote to the folder, each with its date. ::
 
         page = write(Path("build/bench"), {"stores": facts}, [])
     """
@@ -65,7 +65,7 @@ def write(folder: Path, found: dict[str, Facts], missing: list[dict[str, str]]) 
 
 
 def redraw(folder: Path) -> list[Path]:
-    """Draw the pictures of a folder again whose figures are others than they were drawn from.
+    """Draw the pictures of a folder again whose figures have changed. Returns their paths.
 
     ::
 
@@ -84,7 +84,7 @@ def redraw(folder: Path) -> list[Path]:
 
 
 def is_of(picture: Path, facts: Facts) -> bool:
-    """Whether a picture was drawn from these facts: it carries their digest.
+    """Return whether a picture was drawn from these facts: it contains their digest.
 
     ::
 
@@ -95,7 +95,7 @@ def is_of(picture: Path, facts: Facts) -> bool:
 
 
 def html(found: dict[str, Facts], pictures: dict[str, bytes], missing: list[dict[str, str]]) -> str:
-    """The page: its style, pictures and figures are in it, and it asks nobody for anything.
+    """Return the page: its style, pictures and figures are embedded, so it loads nothing else.
 
     ::
 
@@ -144,6 +144,6 @@ def _cell(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    """What stands between back-ticks as code."""
+    """Return a text as HTML, with the parts between back-ticks as code."""
     parts = escape(text).split("`")
     return "".join(f"<code>{part}</code>" if at % 2 else part for at, part in enumerate(parts))

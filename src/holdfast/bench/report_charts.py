@@ -1,4 +1,4 @@
-"""The figures of a suite as one picture: PNG, small enough for a repository."""
+"""Draws the figures of a suite as one PNG picture, small enough for a repository."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from holdfast.values.errors import MissingExtraError
 Facts = dict[str, Any]
 
 SOURCE = "Source"
-"""The name of the entry in a picture that says what it was drawn from."""
+"""The name of the PNG metadata entry with the digest of the facts."""
 
 OURS, OTHER, THIRD, FOURTH = "#1f6f8b", "#c9c9c9", "#99c24d", "#d1495b"
 SHADES = (OURS, THIRD, "#e09f3e", FOURTH)
 
 
 def digest(facts: Facts) -> str:
-    """Return what distinguishes the facts of two runs.
+    """Return a digest of the facts of a run.
 
     >>> digest({"a": 1}) == digest({"a": 1}), len(digest({}))
     (True, 64)
@@ -29,7 +29,7 @@ def digest(facts: Facts) -> str:
 
 
 def drawn(name: str, facts: Facts) -> bytes:
-    """The picture of a suite; it carries the digest of the facts that it was drawn from.
+    """Return the picture of a suite as PNG; it contains the digest of its facts.
 
     ::
 
@@ -52,7 +52,7 @@ def drawn(name: str, facts: Facts) -> bytes:
 
 
 def _bars_across(axes: Any, labels: list[str], values: list[float], bars: list[float]) -> None:
-    """A bar a row, from above, with a mark where it was to be."""
+    """Draw one horizontal bar per row, from the top, with a line at its target."""
     places = range(len(labels))
     axes.barh(places, values, color=OURS, height=0.6)
     axes.scatter(bars, places, marker="|", color=FOURTH, s=180, label="bar", zorder=3)

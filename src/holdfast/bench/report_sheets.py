@@ -1,4 +1,4 @@
-"""The figures of a suite as tables of text: for the terminal, for the page and for the docs."""
+"""The figures of a suite as tables of text: for the terminal, the HTML page and the docs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RECALL_SCORES = {
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """One table; a row whose bar was missed says so in its last cell.
+    """One table. A row that missed its bar says so in its last cell.
 
     >>> Sheet("Stores", ("call", "ratio"), [["append", "1.2"]]).markdown().splitlines()[-1]
     '| append | 1.2 |'
@@ -31,16 +31,16 @@ class Sheet:
     columns: tuple[str, ...]
     rows: list[list[str]]
     notes: list[str] = field(default_factory=list)
-    """What is said below it."""
+    """The notes below the table."""
 
     def markdown(self) -> str:
-        """As a table of Markdown."""
+        """Return the table as Markdown."""
         lines = [self.columns, ["---"] * len(self.columns), *self.rows]
         return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
 
 def sheets(name: str, facts: Facts) -> list[Sheet]:
-    """The tables of one suite, those that the facts have something for.
+    """Return the tables of one suite; tables without figures are left out.
 
     ::
 
@@ -51,7 +51,7 @@ def sheets(name: str, facts: Facts) -> list[Sheet]:
 
 
 def made_by(facts: Facts) -> str:
-    """Where the figures come from, in a sentence.
+    """Return one sentence on how the figures were made.
 
     ::
 

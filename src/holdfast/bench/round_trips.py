@@ -1,4 +1,4 @@
-"""How often a call goes to the server and back: counted on the wire, not guessed."""
+"""Counts the round trips of a call on the connection."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 class RoundTrips:
-    """A proxy on a unix socket that counts how often the client speaks after the server did."""
+    """A proxy on a unix socket that counts how often the client sends after the server has sent."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -18,7 +18,7 @@ class RoundTrips:
 
     @asynccontextmanager
     async def between(self, listen: Path, server: Path) -> AsyncIterator[RoundTrips]:
-        """Listen on one socket and pass everything on to the other."""
+        """Listen on one socket and forward everything to the other."""
 
         async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             to_server, from_server = await self._connect(server)

@@ -1,4 +1,4 @@
-"""A real S3 server on loopback, for measuring and for tests: SeaweedFS as a direct child."""
+"""A real S3 server on loopback, for benchmarks and tests: SeaweedFS as a child process."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ class SeaweedFS:
 
     @property
     def port(self) -> int:
-        """Where S3 is spoken."""
+        """The port of the S3 API."""
         return self.ports[6]
 
     def start(self) -> None:
-        """Start, and wait until it stores an object."""
+        """Start the server, and wait until it can store an object."""
         master, master_grpc, volume, volume_grpc, filer, filer_grpc, s3, s3_grpc = self.ports
         command = [
             *(_program(), "-logtostderr", "server", "-ip=127.0.0.1", "-ip.bind=127.0.0.1"),
@@ -87,18 +87,18 @@ class SeaweedFS:
         return False
 
     def url(self, place: str) -> str:
-        """How the engine opens a bucket, or a prefix in one; the first put makes the bucket."""
+        """Return the URL of a bucket or of a prefix in one. The first put creates the bucket."""
         return (
             f"s3://{place}?endpoint=http://127.0.0.1:{self.port}&allow_http=true"
             f"&region=us-east-1&access_key_id={ACCESS_KEY}&secret_access_key={SECRET_KEY}"
         )
 
     def kill(self) -> None:
-        """As the power would."""
+        """Kill the server with SIGKILL, as in a power cut."""
         self._end(signal.SIGKILL)
 
     def remove(self) -> None:
-        """Stop, and leave nothing behind."""
+        """Stop the server, and delete its folder."""
         self._end(signal.SIGKILL)
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -118,7 +118,7 @@ def _program() -> str:
 
 
 def _free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on, all held open until the last is found."""
+    """Return free ports; all are held open until the last one is found."""
     with contextlib.ExitStack() as held:
         probes = [held.enter_context(socket.socket()) for _ in range(count)]
         for probe in probes:

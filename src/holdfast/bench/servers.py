@@ -1,4 +1,4 @@
-"""Servers of a benchmark's own: in a temporary folder, on sockets, gone when it ends."""
+"""Temporary servers of a benchmark: in a temporary folder, on sockets, deleted when it ends."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """Where a Postgres and a Valkey are."""
+    """The addresses of a Postgres and a Valkey."""
 
     postgres: str
     """The URL of its first database."""
 
     valkey: str
-    """The URL of its socket; its log is on disk at each answer."""
+    """The URL of its socket. Each write is synced to disk before it is acknowledged."""
 
     async def database(self, name: str) -> str:
-        """A new database with pgvector; its URL.
+        """Create a database with pgvector, and return its URL.
 
         ::
 
@@ -44,7 +44,7 @@ class Servers:
         return url
 
     async def table_bytes(self, url: str) -> dict[str, int]:
-        """What each table of a database takes on disk, with its indexes and what is outside."""
+        """Return the bytes on disk of each table of a database, with its indexes and TOAST."""
         rows = await fetch(
             url,
             "SELECT c.relname, pg_total_relation_size(c.oid) FROM pg_class c "
@@ -54,7 +54,7 @@ class Servers:
         return {name: int(size) for name, size in rows}
 
     async def valkey_bytes(self) -> int:
-        """What the data in Valkey takes, without the buffers of connections and of its log."""
+        """Return the bytes of the data in Valkey, without buffers of connections and log."""
         from redis.asyncio import Redis  # noqa: PLC0415 - its driver may not be installed
 
         async with Redis.from_url(self.valkey) as client:
@@ -64,7 +64,7 @@ class Servers:
 
 
 async def fetch(url: str, statement: str) -> list[Any]:
-    """The rows of one statement, on a connection of its own.
+    """Run one statement on a new connection, and return its rows.
 
     ::
 
@@ -79,11 +79,11 @@ async def fetch(url: str, statement: str) -> list[Any]:
 
 
 async def settle(url: str) -> None:
-    """Do now what a server does by itself within a minute after many writes.
+    """Do what a server would do by itself within a minute after many writes.
 
-    The planner gets to know the tables, and what indexes put off is done: a full-text index that
-    was just filled is slow otherwise, which would count against the peer that has one. What was
-    filled is on disk, so that no commit waits for it. ::
+    It analyses the tables, and cleans up the pending lists of indexes: otherwise a full-text index
+    that was just filled is slow, which would be unfair to the peer that has one. It also writes a
+    checkpoint, so that no commit waits for the disk. ::
 
         await settle(url)
     """
@@ -93,7 +93,7 @@ async def settle(url: str) -> None:
 
 @asynccontextmanager
 async def postgres() -> AsyncIterator[str]:
-    """Start a Postgres on a unix socket, and stop it; its URL.
+    """Start a Postgres on a unix socket, yield its URL, and stop it.
 
     ::
 
@@ -111,7 +111,7 @@ async def postgres() -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def valkey(*, fsync: str) -> AsyncIterator[ValkeyServer]:
-    """Start a Valkey that writes to the disk ``always`` or ``everysec``, and stop it.
+    """Start a Valkey with ``appendfsync`` ``always`` or ``everysec``, and stop it.
 
     ::
 
@@ -132,7 +132,7 @@ async def valkey(*, fsync: str) -> AsyncIterator[ValkeyServer]:
 
 @asynccontextmanager
 async def started() -> AsyncIterator[Servers]:
-    """Start both, and stop both.
+    """Start a Postgres and a Valkey, and stop both.
 
     ::
 

@@ -1,4 +1,4 @@
-"""``holdfast bench stores``: every hot call of the Postgres engine beside its floor."""
+"""``holdfast bench stores``: the hot calls of the Postgres engine, beside the bare driver."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ UNDECODED = "all 500 (floor: bodies, undecoded)"
 
 
 class Stores:
-    """The stores on one engine, filled with the data that the floors have too."""
+    """The stores on one engine, filled with the same data as for the bare driver."""
 
     def __init__(self, engine: Postgres) -> None:
         self.history = History(PostgresTranscripts(engine, tenant="bench"))
@@ -61,7 +61,7 @@ class Stores:
         return self._messages.pop()
 
     async def fill(self, vectors: list[list[float]], edges: list[tuple[int, int]]) -> None:
-        """As ``floors.prepare`` does."""
+        """Store the same data as ``floors.prepare``."""
         await self.history.append_many(AGENT, _turns(ROWS), session_id="read")
         await self.state.set_state("s1", {"current_task": "x", "other": "y"})
         for agent in range(AGENTS):
@@ -81,7 +81,7 @@ class Stores:
         )
 
     def ours(self, query: list[float]) -> dict[str, Callable[[int], Any]]:
-        """Each operation by name."""
+        """Return the operations by name."""
         return {
             "append 1": lambda n: self.history.append(
                 AGENT, self._message(), session_id=f"w{n % 8}"
@@ -114,9 +114,10 @@ def _turns(count: int) -> list[ChatMessage]:
 
 
 class RunningTask:
-    """The engine's one connection, lent to the floor: both sides speak to the same server process.
+    """The engine's one connection, lent to the bare driver: both use the same server process.
 
-    Two of them would sit on different cores with different caches, and that is not what is asked.
+    Two server processes would run on different cores with different caches, which would distort the
+    comparison.
     """
 
     def __init__(self, engine: Postgres) -> None:
@@ -125,17 +126,17 @@ class RunningTask:
 
     @asynccontextmanager
     async def lent(self) -> AsyncIterator[None]:
-        """Hold the connection for a while."""
+        """Hold the connection while a block of the bare driver runs."""
         async with self._engine.connection(writes=True) as connection:
             self._connection = connection.bare
             yield
 
     def fetch(self, sql: str, *args: Any) -> Awaitable[Any]:
-        """As the bare driver does."""
+        """Run a statement by the bare driver, and return its rows."""
         return cast("Awaitable[Any]", self._connection.fetch(sql, *args))
 
     def execute(self, sql: str, *args: Any) -> Awaitable[Any]:
-        """As the bare driver does."""
+        """Run a statement by the bare driver."""
         return cast("Awaitable[Any]", self._connection.execute(sql, *args))
 
 
@@ -158,7 +159,7 @@ def _floor(held: RunningTask, body: str, query: list[float]) -> dict[str, Callab
 
 
 async def fidelity(stores: Stores, vectors: list[list[float]]) -> float:
-    """The share of the true five nearest among the five that recall returns, over all agents."""
+    """Return the share of the true five nearest that recall returns, over all agents."""
     rng = np.random.default_rng(11)
     table = np.asarray(vectors, dtype=np.float32)
     table /= np.linalg.norm(table, axis=1, keepdims=True)
@@ -185,12 +186,12 @@ BARS = {
     "graph depth 2": 1.5,
 }
 FEW = {"append_many(500)": 2, "all 500": 5, UNDECODED: 5}
-"""Operations that are dear: how many of them are in a block."""
+"""Slow operations, and how many of them are in a block."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All contests, and what is not a ratio."""
+    """The results of all contests, and figures that are no ratios."""
 
     results: list[Result]
     fidelity: float
@@ -198,12 +199,12 @@ class Report:
 
     @property
     def growth(self) -> float:
-        """What an append to a long session costs against one to a short one."""
+        """The cost of an append to a long session, relative to a short one."""
         taken = {result.name: result.ours_p50 for result in self.results}
         return round(taken["append at length 10,000"] / taken["append 1"], 2)
 
     def to_json(self) -> dict[str, Any]:
-        """For programs."""
+        """Return the report as JSON values."""
         return {
             "results": [result.to_json() for result in self.results],
             "append at length 10,000 against length 10": self.growth,
@@ -213,7 +214,7 @@ class Report:
 
 
 async def run(progress: Callable[[str], None], *, quick: bool = False) -> Report:
-    """Start a Postgres of our own, fill it, and measure each operation beside its floor."""
+    """Start a Postgres, fill it, and measure each operation beside the bare driver."""
     rng = random.Random(7)  # noqa: S311 - the same data each time
     vectors = [[rng.gauss(0, 1) for _ in range(DIMENSION)] for _ in range(ROWS)]
     edges = [(rng.randrange(200), rng.randrange(200)) for _ in range(600)]
@@ -265,7 +266,7 @@ async def run(progress: Callable[[str], None], *, quick: bool = False) -> Report
 async def _count_round_trips(
     embedded: EmbeddedPostgres, folder: Path, query: list[float]
 ) -> dict[str, float]:
-    """Round trips of one call of each operation, after its statement is prepared."""
+    """Count the round trips of one call of each operation, after its statement is prepared."""
     proxy = folder / "proxy"
     proxy.mkdir(exist_ok=True)
     counter = RoundTrips()

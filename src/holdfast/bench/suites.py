@@ -1,4 +1,4 @@
-"""Every suite of ``holdfast bench`` by name, each with the facts of its run."""
+"""The suites of ``holdfast bench`` by name, each with the metadata of its run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ENGINES = ("postgres", "redis", "objects", "memory")
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the command line says; each suite takes what it knows."""
+    """The options of the command line; each suite uses those that it knows."""
 
     quick: bool = False
     data: Path | None = None
@@ -38,12 +38,12 @@ class Options:
 
     @property
     def also(self) -> str:
-        """What to write behind a command that was run like this."""
+        """The options to append to the command in a report."""
         return " --quick" if self.quick else ""
 
 
 async def stores(progress: Progress, options: Options) -> Found:
-    """The hot calls of each engine, beside the bare driver."""
+    """Measure the hot calls of each engine against the bare driver."""
     from holdfast.bench import in_process  # noqa: PLC0415 - a suite loads what it alone needs
     from holdfast.bench import stores as postgres  # noqa: PLC0415
 
@@ -81,12 +81,12 @@ def _stores_of(name: str) -> Callable[..., Awaitable[list[Any]]]:
 
 
 def _weed() -> bool:
-    """Whether there is a SeaweedFS: a program beside Python, or on the path."""
+    """Return whether SeaweedFS is installed: in Python's folder, or on the path."""
     return Path(sys.executable).with_name("weed").exists() or which("weed") is not None
 
 
 async def tasks(progress: Progress, options: Options) -> Found:
-    """No-op tasks a second, beside a bare loop and other queues."""
+    """Measure no-op tasks per second, against a bare loop and other queues."""
     from holdfast.bench import tasks as suite  # noqa: PLC0415
 
     found = facts(f"holdfast bench tasks --batch {options.batch}{options.also}")
@@ -95,7 +95,7 @@ async def tasks(progress: Progress, options: Options) -> Found:
 
 
 async def recall(progress: Progress, options: Options) -> Found:
-    """How much of the evidence for its questions recall finds."""
+    """Measure how much of the evidence for its questions recall finds."""
     from holdfast.bench import recall as suite  # noqa: PLC0415
 
     data = options.data
@@ -110,7 +110,7 @@ async def recall(progress: Progress, options: Options) -> Found:
 
 
 async def hybrid(progress: Progress, options: Options) -> Found:
-    """Redis only, Postgres only, both, and an article's sample."""
+    """Measure Redis only, Postgres only, both, and an article's sample."""
     from holdfast.bench import hybrid as suite  # noqa: PLC0415 - it needs both drivers
 
     size = suite.Size.quick() if options.quick else suite.Size()
@@ -123,7 +123,7 @@ async def hybrid(progress: Progress, options: Options) -> Found:
 
 
 def _of_a_checkout(module: str) -> Any:
-    """A module that is not part of the wheel."""
+    """Import a module that is in the repository but not in the wheel."""
     root = Path(__file__).resolve().parents[3]
     if not (root / module.replace(".", "/")).with_suffix(".py").is_file():
         raise ConfigError(
@@ -135,7 +135,7 @@ def _of_a_checkout(module: str) -> Any:
 
 
 async def peers(progress: Progress, options: Options) -> Found:
-    """The same work by other libraries, as many of them as are installed."""
+    """Measure the same work by other libraries, those that are installed."""
     contest = _of_a_checkout("benchmarks.peers.contest")
     data = f" --data {options.data.name}" if options.data else ""
     found = facts(f"holdfast bench peers{data}{options.also}")
@@ -147,7 +147,7 @@ async def peers(progress: Progress, options: Options) -> Found:
 
 
 async def growth(progress: Progress, options: Options) -> Found:
-    """What a call costs as sessions, agents and collections grow."""
+    """Measure the cost of a call as sessions, agents and collections grow."""
     from holdfast.bench import growth as suite  # noqa: PLC0415
 
     most = {
@@ -178,17 +178,17 @@ SUITES: dict[str, Callable[[Progress, Options], Coroutine[Any, Any, Found]]] = {
     "peers": peers,
     "growth": growth,
 }
-"""By name, in the order in which they are run and reported."""
+"""All suites by name, in the order in which they are run and reported."""
 
 DEFAULT = ("stores", "tasks", "hybrid", "recall", "peers")
 """What ``holdfast bench all`` runs."""
 
 STEPS = {"stores": 27, "tasks": 25, "hybrid": 38, "recall": 12, "peers": 45, "growth": 40}
-"""About how often a suite says what it does: for the bar that shows how far it is."""
+"""About how many steps a suite reports, for the progress bar."""
 
 
 async def measured(name: str, progress: Progress, options: Options) -> Found:
-    """One suite; a driver that is not installed is an error that says what to install.
+    """Run one suite. A driver that is not installed raises an error that names what to install.
 
     ::
 
@@ -203,7 +203,7 @@ async def measured(name: str, progress: Progress, options: Options) -> Found:
 
 
 def data_of(name: str, folder: Path | None) -> Path | None:
-    """The file of a folder that a suite reads; ``None`` where there is none.
+    """Return the file in a folder that a suite reads; ``None`` if there is none.
 
     ::
 
@@ -221,7 +221,7 @@ def data_of(name: str, folder: Path | None) -> Path | None:
 async def run_all(
     started: Callable[[str], Progress], options: Options
 ) -> tuple[dict[str, Found], list[dict[str, str]], list[dict[str, str]]]:
-    """Every default suite in turn; what has no data and what failed are named, with the reasons.
+    """Run all default suites. Also returns the suites without data and the failed ones.
 
     ::
 

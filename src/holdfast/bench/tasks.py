@@ -1,4 +1,4 @@
-"""``holdfast bench tasks``: how many no-op tasks a second, and whether a long task costs more."""
+"""``holdfast bench tasks``: no-op tasks per second, and whether a long task costs more."""
 
 from __future__ import annotations
 
@@ -22,44 +22,44 @@ from holdfast.engines.postgres.tasks.ledger import PostgresLedger
 from holdfast.values.content import ChatMessage
 
 BATCHES = (1, 10, 50)
-"""How many tasks a claim takes, beside the batch that is asked for."""
+"""How many tasks a claim takes, in addition to the batch size that was asked for."""
 AT_ONCE = 100
-"""How many tasks one call queues where many are queued at once."""
+"""How many tasks one call queues where several are queued in one call."""
 BODY = "the tide is low and the harbour is full of ships " * 24
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """What one contestant did, in tasks a second."""
+    """The rates of one contestant, in tasks per second."""
 
     name: str
     submit: float
     claim_and_complete: float
     submit_many: float = 0.0
     by_batch: dict[str, float] = field(default_factory=dict)
-    """Claims and completes by how many a claim takes."""
+    """Claims and completions per second, by the batch size of a claim."""
 
 
 @dataclass(slots=True)
 class Report:
-    """All contestants, and the price of a long task."""
+    """The results of all contestants, and the cost of a long task."""
 
     batch: int
     rates: list[Rate]
     missing: list[str]
     growth: float
-    """A message added to a task with 1,000 against one with 10."""
+    """The cost of a message in a task with 1,000 messages, relative to one with 10."""
     bars: dict[str, bool] = field(default_factory=dict)
     functions: dict[str, float] = field(default_factory=dict)
-    """No-op functions that were queued, run by a worker and their outcome stored, a second."""
+    """No-op functions per second that were queued and run, with their result stored."""
 
     def to_json(self) -> dict[str, Any]:
-        """For programs."""
+        """Return the report as JSON values."""
         return asdict(self)
 
 
 async def run(progress: Callable[[str], None], *, batch: int = 50, quick: bool = False) -> Report:
-    """Start a Postgres of our own and let each contestant work on it in turns."""
+    """Start a Postgres and let the contestants work on it in alternation."""
     count, rounds = (200, 3) if quick else (1000, 5)
     with tempfile.TemporaryDirectory(prefix="hf-bench-") as name:
         os.chmod(name, 0o711)  # noqa: PTH101, S103 - the server may run as another user
@@ -96,7 +96,7 @@ async def run(progress: Callable[[str], None], *, batch: int = 50, quick: bool =
 async def _functions(
     url: str, progress: Callable[[str], None], *, rounds: int, count: int = 100
 ) -> dict[str, float]:
-    """Let our worker and DBOS, if it is installed, run functions in turns."""
+    """Let our worker and, if it is installed, DBOS run functions in alternation."""
     runners = {"holdfast": by_holdfast} | ({"DBOS": by_dbos} if find_spec("dbos") else {})
     rates: dict[str, list[float]] = {name: [] for name in runners}
     async with AsyncExitStack() as opened:
@@ -160,7 +160,7 @@ async def _work_off(queue: Queue, count: int, batch: int) -> None:
 
 
 async def _growth(url: str, calls: int) -> float:
-    """What a message costs in a task with 1,000 of them against one with 10."""
+    """Return the cost of a message in a task with 1,000 messages, relative to one with 10."""
     engine = await Postgres.open(url, max_connections=1)
     ledger = Ledger(PostgresLedger(engine, tenant="growth"))
     leases = []

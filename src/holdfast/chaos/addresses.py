@@ -41,7 +41,7 @@ def address_of(url: str) -> tuple[str, int] | str:
 
 
 def by_way_of(url: str, port: int) -> str:
-    """Return the URL with the server's address replaced by a port on loopback.
+    """Return the URL with the server's address replaced by a port on loopback, that of a proxy.
 
     >>> by_way_of("redis://:secret@cache:7000/0", 9999)
     'redis://:secret@127.0.0.1:9999/0'

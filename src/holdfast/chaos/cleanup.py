@@ -18,7 +18,7 @@ WHERE n.nspname = 'holdfast' AND c.relkind IN ('r', 'p') AND NOT c.relispartitio
 
 
 async def remove_tenant(tenant: str, given: Given) -> None:
-    """Delete every row and every key of a tenant; no error if the tenant has none.
+    """Delete every row and every key of a tenant. It is no error if there are none.
 
     ::
 

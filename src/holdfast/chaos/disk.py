@@ -10,7 +10,7 @@ from pathlib import Path
 
 _SIZE_BYTES = 1 << 30
 _SLACK_BYTES = 64 << 10
-"""Room for writes between reading how much is used and shrinking the disk to it."""
+"""Extra space for writes that happen between measuring the used space and shrinking the disk."""
 
 _MOUNT, _UMOUNT = shutil.which("mount"), shutil.which("umount")
 
@@ -50,7 +50,7 @@ class SmallDisk:
         raise OSError(f"{str(self.folder)!r} grows faster than it can be made small")
 
     def free(self) -> None:
-        """Make room again."""
+        """Enlarge the disk again."""
         if not self._resize(_SIZE_BYTES):
             raise OSError(f"{str(self.folder)!r} cannot be made large again")
 

@@ -1,4 +1,4 @@
-"""Tasks with children, messages and a schedule, in a tenant of their own under the same faults."""
+"""Tasks with children, messages and a schedule, in a separate tenant, under the same faults."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def linked_tenant(tenant: str) -> str:
 
 
 def expected_result(number: int) -> dict[str, Any]:
-    """Return the result of a parent, the same for any number of interruptions.
+    """Return the expected result of a parent task; interruptions do not change it.
 
     >>> expected_result(7)["children"]
     [70, 71]
@@ -82,7 +82,7 @@ def add_linked(app: App, journal: Path, pace_seconds: float) -> None:
 
 
 class LinkedWork:
-    """The linked tasks of a run: submits them, sends to them, waits for their end, and checks.
+    """The linked tasks of a run: submits them, sends messages to them, waits, and checks them.
 
     ::
 
@@ -99,7 +99,7 @@ class LinkedWork:
         self.counts = LinkedCounts()
 
     async def submit(self, *, over_seconds: float) -> None:
-        """Create the schedule, then submit parents and send to them; retry until acknowledged."""
+        """Create the schedule, then submit parents and send messages; retry until acknowledged."""
         await self._until(
             lambda: self._state.schedules.create(
                 SCHEDULE, "* * * * *", agent=TICK, message="tick", missed="all", max_attempts=50
@@ -125,7 +125,7 @@ class LinkedWork:
         )
 
     async def _until(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Call again while the ledger does not answer; every call here is idempotent."""
+        """Repeat a call until the ledger answers; every call here is idempotent."""
         while True:
             try:
                 return await call()
@@ -156,7 +156,7 @@ class LinkedWork:
         return found
 
     async def check(self) -> None:
-        """Read everything back, and record what was lost or doubled."""
+        """Read everything back, and record lost and duplicated tasks and messages."""
         try:
             await check_invariants(self._state.tasks)
         except AssertionError as broken:

@@ -47,10 +47,10 @@ class MemoryWork:
         self._shards = shards
         self.counts = MemoryCounts()
         self.left = 0
-        """How many events are not in Postgres, at the last look."""
+        """How many events were not in Postgres at the last check."""
 
     async def drained(self) -> None:
-        """Wait until no event of this tenant is only in Valkey and no session of it is behind."""
+        """Wait until all events of this tenant are in Postgres and no session is behind."""
         begun, hot = time.monotonic(), self._hybrid.ops.hybrid.hot
         while True:
             try:
@@ -69,9 +69,9 @@ class MemoryWork:
         self.counts.drain_seconds = round(time.monotonic() - begun, 2)
 
     async def recording(self, *, within_seconds: float) -> None:
-        """Wait at most ``within_seconds`` until every session has an acknowledged event.
+        """Wait up to ``within_seconds`` until every session has an acknowledged event.
 
-        An earlier fault would mostly hit the first grants, not the agents' writes.
+        A fault before that would mostly hit the start of the sessions, not the agents' writes.
         """
         await self._until(
             lambda diaries: sum(len(one.acknowledged) for one in diaries) == len(self._sessions),
@@ -79,7 +79,7 @@ class MemoryWork:
         )
 
     async def went_aside(self, *, within_seconds: float) -> None:
-        """Wait at most ``within_seconds`` for an event written to Postgres as a fallback."""
+        """Wait up to ``within_seconds`` for an event that was written to Postgres as a fallback."""
         await self._until(
             lambda diaries: any(one.fallback_events for one in diaries), within_seconds
         )

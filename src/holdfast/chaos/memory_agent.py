@@ -45,7 +45,7 @@ def agent_of(session: str) -> AgentId:
 
 @dataclass(slots=True)
 class Diary:
-    """The content of a journal, in order.
+    """The parsed lines of a journal, in order.
 
     >>> diary = Diary()
     >>> diary.add("7 try s0 e1 0 2030-01-01T00:00:00+00:00")
@@ -77,7 +77,7 @@ class Diary:
         return diary
 
     def add(self, line: str) -> None:
-        """Add one line."""
+        """Parse one line of the journal and add it."""
         pid, what, session, *rest = line.split(" ")
         match what:
             case "try":

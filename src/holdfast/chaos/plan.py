@@ -12,7 +12,7 @@ Topology: TypeAlias = Literal["single", "standby", "sentinel", "cluster"]
 
 
 def replicated(*, postgres: Topology, valkey: Topology) -> dict[str, Topology]:
-    """Return the servers that have replicas.
+    """Return those servers that have replicas, with their topology.
 
     >>> replicated(postgres="standby", valkey="single")
     {'postgres': 'standby'}
@@ -23,7 +23,7 @@ def replicated(*, postgres: Topology, valkey: Topology) -> dict[str, Topology]:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The plan of a run; the same plan has the same faults at the same times.
+    """The plan of a run; the same plan gives the same faults at the same times.
 
     >>> Plan.within(60, seed=7).faults == Plan.within(60, seed=7).faults
     True
@@ -37,7 +37,7 @@ class Plan:
     parts: tuple[Part, ...] = PARTS
     tasks: int = 40
     linked: int = 0
-    """How many tasks with children and messages; with any, a schedule runs every minute."""
+    """How many tasks with children and messages. If any, a schedule also runs every minute."""
     workers: int = 3
     task_pace_seconds: float = 1.0
     agent_processes: int = 2
@@ -92,9 +92,9 @@ class Plan:
 
     @property
     def faults(self) -> tuple[Fault, ...]:
-        """The faults, in order of time."""
+        """The faults of the run, in order of time."""
         return schedule(self.seed, self.seconds, self.counts)
 
     def to_json(self) -> dict[str, Any]:
-        """For programs."""
+        """Return the plan as JSON values."""
         return asdict(self)

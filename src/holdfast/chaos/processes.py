@@ -20,7 +20,7 @@ from holdfast.chaos.tasks import TaskWork
 
 _OURS = ("HOLDFAST_", "STORAGE_TYPE", "DATABASE_URL", "REDIS_URL", "BLOB_URL")
 PATIENCE_SECONDS = 120.0
-"""How long a fault waits for a process to hit: a busy machine starts processes slowly."""
+"""How long a fault waits for a running process: a busy machine starts processes slowly."""
 
 TAKEOVER_SECONDS = 120.0
 """Maximum extra time that a process stays frozen until others have taken its tasks over; and
@@ -47,7 +47,7 @@ class _Process:
     child: subprocess.Popen[bytes]
     frozen: bool = False
     spared: bool = False
-    """No other fault hits it: it must first notice the leases that it lost while frozen."""
+    """Whether no other fault hits it: it must first notice the leases that it lost while frozen."""
 
 
 class Processes:
@@ -99,7 +99,7 @@ class Processes:
             await self._freeze(chosen, fault.lasts_seconds)
 
     def keep(self) -> None:
-        """Replace processes that ended: one cannot start while its stores are down; see its log."""
+        """Replace processes that ended by themselves, as when their stores were down."""
         for one in list(self._processes):
             if one.role != self._finishing and one.child.poll() is not None:
                 self.ended += 1
@@ -116,7 +116,7 @@ class Processes:
             self._processes.remove(one)
 
     def stop(self) -> None:
-        """End all processes."""
+        """Stop all processes."""
         for one in self._processes:
             with contextlib.suppress(ProcessLookupError):
                 one.child.kill()
@@ -124,7 +124,7 @@ class Processes:
         self._processes = []
 
     def log(self) -> str:
-        """Return the last lines of their logs."""
+        """Return the last lines of the logs of all processes."""
         path = self._folder / "log"
         return path.read_text(errors="replace")[-4000:] if path.exists() else ""
 
@@ -154,7 +154,7 @@ class Processes:
             await asyncio.sleep(0.05)
 
     async def _freeze(self, chosen: _Process, for_seconds: float) -> None:
-        """Freeze a process until others have claimed its tasks, then run it until it notices."""
+        """Freeze a process until others have claimed its tasks, then wait until it notices."""
         chosen.child.send_signal(signal.SIGSTOP)
         chosen.frozen = chosen.spared = True
         tasks = self.tasks if chosen.role == "worker" else None
@@ -176,7 +176,7 @@ class Processes:
         chosen.spared = False
 
     async def _taken_over(self, chosen: _Process, tasks: TaskWork) -> bool:
-        """Wait until others have claimed its tasks. Returns false if none can, or on a timeout."""
+        """Wait until others have claimed its tasks. ``False`` if none can, or on a timeout."""
         limit = time.monotonic() + TAKEOVER_SECONDS
         while time.monotonic() < limit and self._others_awake(chosen):
             held = await tasks.holders()
@@ -186,7 +186,7 @@ class Processes:
         return False
 
     def _others_awake(self, chosen: _Process) -> bool:
-        """Return whether another process can take over; one that is starting counts."""
+        """Return whether another process can claim its tasks; one that is starting counts."""
         return any(
             one is not chosen and one.role == chosen.role and not one.frozen
             for one in self._processes

@@ -76,7 +76,7 @@ class Proxy:
         self._reset(self._wires)
 
     async def delay(self, seconds: float, *, for_seconds: float) -> None:
-        """Delay every byte by ``seconds``, also from clients that do not wait for a response."""
+        """Delay every byte by ``seconds``, in both directions."""
         self._delay = seconds
         await asyncio.sleep(for_seconds)
         self._delay = 0.0
@@ -93,7 +93,7 @@ class Proxy:
         self._reset(wires)
 
     async def deafen(self, *, for_seconds: float) -> None:
-        """Drop every response, then the connections: clients cannot know what was done."""
+        """Drop every response, then reset connections: clients cannot know what was executed."""
         wires = set(self._wires)
         for wire in wires:
             wire.deaf = True

@@ -1,4 +1,4 @@
-"""Servers with replicas, of which one is promoted when the primary dies."""
+"""Servers with replicas; a replica is promoted when its primary dies."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from holdfast.testing.valkey_sentinel import ValkeySentinel
 
 
 class ServerGroup(Protocol):
-    """A primary and its replicas, or several primaries with theirs."""
+    """A primary with its replicas, or several primaries with theirs."""
 
     @property
     def ports(self) -> tuple[int, ...]:
-        """The ports that a proxy can stand in front of; none where clients find the nodes."""
+        """The ports that need a proxy; none if clients find the nodes by themselves."""
 
     def start(self) -> None:
-        """Start all, and wait until the replicas follow."""
+        """Start all servers, and wait until the replicas follow."""
 
     def address(self, ports: tuple[int, ...] = ()) -> str:
-        """Return the URL of all; ``ports`` are those of proxies."""
+        """Return the URL of all servers; ``ports`` are those of their proxies."""
 
     def fail_over(self) -> None:
         """Kill a primary, and wait until a replica was promoted."""
 
     def repair(self) -> None:
-        """Start the killed one again as a replica, and wait until it follows."""
+        """Start the killed server again as a replica, and wait until it follows."""
 
     def remove(self) -> None:
-        """Stop all, and leave nothing behind."""
+        """Stop all servers, and delete their data."""
 
 
 class _Pair(PostgresPair):
@@ -57,7 +57,7 @@ class _Cluster(ValkeyCluster):
 
 
 def group_of(topology: Topology, *options: str) -> ServerGroup:
-    """Return a group that is not started yet; ``options`` are those of Postgres.
+    """Return a group of servers that is not started yet; ``options`` are settings of Postgres.
 
     ::
 

@@ -31,7 +31,7 @@ from holdfast.wiring.settings import Settings
 SERVERS = ("postgres", "valkey")
 LOOK_SECONDS = 0.1
 RESERVE = 4
-"""Number of tasks held in reserve until the ledger has refused a write of a worker."""
+"""How many tasks are not submitted until the ledger has refused a write of a frozen worker."""
 
 FREEZE_SECONDS = 3.0
 """How long an extra worker is frozen: longer than a lease."""
@@ -72,7 +72,7 @@ class ChaosRun:
         self._memory: MemoryWork | None = None
 
     async def run(self) -> Verdict:
-        """Run the work and the faults, then check; ``verdict.broken`` lists violated invariants."""
+        """Run the work and the faults, then check. ``verdict.broken`` lists violated invariants."""
         begun = time.monotonic()
         folder = Path(tempfile.mkdtemp(prefix="hf-chaos-"))
         self._progress("starting the servers", 0.0)
@@ -184,7 +184,7 @@ class ChaosRun:
         self._done[fault.kind] += 1
 
     async def _until_done(self, processes_now: Processes) -> None:
-        """Wait until the agents have ended, all events are in Postgres, all tasks are completed."""
+        """Wait until the agents have ended, all events are in Postgres and all tasks completed."""
         waits: list[Awaitable[None]] = []
         if self._memory is not None:
             waits.append(self._recorded(processes_now, self._memory))
@@ -205,10 +205,10 @@ class ChaosRun:
         await waiting
 
     async def _completed(self, processes_now: Processes, tasks: TaskWork) -> None:
-        """Wait for all tasks; if workers were frozen, also for a refused write of one of them.
+        """Wait for all tasks and, if workers were frozen, for a refused write of one of them.
 
-        Without a refused write the run proves nothing about P3. If there was none, more workers are
-        frozen, now that there are no other faults.
+        Without a refused write the run does not test invariant P3. If there was none, more workers
+        are frozen, now that there are no other faults.
         """
         while self._done["freeze worker"] and not tasks.zombie_refused:
             if await tasks.all_done() and not await tasks.submit_next():

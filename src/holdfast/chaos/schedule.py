@@ -32,7 +32,7 @@ Kind: TypeAlias = Literal[
     "failover valkey",
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-"""A verb and its target; the verbs are explained in ``VERBS``."""
+"""All kinds of faults: a verb and its target. ``VERBS`` explains the verbs."""
 
 VERBS = {
     "kill": "SIGKILL, without a word before",
@@ -52,7 +52,7 @@ _NEEDS: dict[str, frozenset[Part]] = {
     "valkey": frozenset({"memory"}),
     "postgres": frozenset({"tasks", "memory"}),
 }
-"""The parts of a run that have a target."""
+"""The parts of a run that have this target."""
 
 _PER_MINUTE: dict[Kind, float] = {
     "kill worker": 14,
@@ -104,27 +104,27 @@ class Fault:
     at_seconds: float
     kind: Kind
     pick: float = 0.0
-    """From 0 to 1: selects one of the current processes of the kind."""
+    """A number from 0 to 1 that selects one of the current processes of the kind."""
     lasts_seconds: float = 0.0
 
     @property
     def verb(self) -> str:
-        """The action."""
+        """The action of the fault, such as ``kill``."""
         return self.kind.partition(" ")[0]
 
     @property
     def victim(self) -> str:
-        """The target of the action."""
+        """The target of the fault, such as ``worker``."""
         return self.kind.partition(" ")[2]
 
 
 def counts_within(
     seconds: float, parts: Iterable[Part] = PARTS, *, replicated: Iterable[str] = ()
 ) -> dict[Kind, int]:
-    """Return how many faults of each kind fit into ``seconds``; from 30 on, at least one of each.
+    """Return how many faults of each kind fit into ``seconds``; from 30 seconds on, at least one.
 
-    Kills happen for every target, however short the run is. ``replicated`` are the servers that
-    have replicas and fail over.
+    Every target is killed at least once, however short the run is. ``replicated`` are the servers
+    that have replicas and fail over.
 
     >>> counts_within(60, ["tasks"])["kill worker"]
     14

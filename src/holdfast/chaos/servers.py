@@ -1,4 +1,4 @@
-"""The servers of a run, each behind a proxy, and the faults of servers."""
+"""The servers of a run, each behind a proxy, and the faults that hit servers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from holdfast.testing.valkey_server import ValkeyServer
 from holdfast.values.errors import BackPressureError, EngineError
 
 DELAY_SECONDS = 0.25
-"""Delay of a byte while a connection is slow; a round trip takes twice as long."""
+"""The delay of each byte while a connection is slow; a round trip takes twice as long."""
 
 _POSTGRES = ("-c", "max_connections=100", "-c", "max_wal_size=128MB", "-c", "min_wal_size=48MB")
 
@@ -69,7 +69,7 @@ class Servers:
         """By server name: seconds from its restart, or from the death of a primary with replicas,
         until a write was acknowledged again."""
         self.holds: dict[str, Callable[[], Awaitable[None]]] = {}
-        """By server name: a condition to wait for before a long outage of the server ends."""
+        """By server name: a condition that a long outage of the server waits for before it ends."""
 
     @property
     def own(self) -> bool:
@@ -77,7 +77,7 @@ class Servers:
         return self._given is None
 
     def url(self, name: str, *, direct: bool = False) -> str:
-        """Return the URL of a server, through its proxy or direct; empty if there is none."""
+        """Return the URL of a server, through its proxy or direct; ``""`` if there is none."""
         target = self._targets.get(name)
         if target is None:
             return ""
@@ -104,7 +104,7 @@ class Servers:
             yield self
 
     def cannot(self, fault: Fault) -> str:
-        """Return why a fault cannot be injected into a server here; empty if it can."""
+        """Return why a fault cannot be injected into a server here; ``""`` if it can."""
         target = self._targets[fault.victim]
         match fault.verb:
             case "kill" if not self.own:
@@ -120,7 +120,7 @@ class Servers:
         return ""
 
     async def do(self, fault: Fault) -> None:
-        """Inject a fault into a server; the fault is over when this returns."""
+        """Inject a fault into a server. Returns when the fault is over."""
         target = self._targets[fault.victim]
         match fault.verb:
             case "kill":
@@ -207,7 +207,7 @@ class Servers:
 
 
 def _addresses(target: _Target) -> list[tuple[str, int]]:
-    """Return what to put a proxy in front of; if nothing, the target says why."""
+    """Return the addresses that need a proxy; if there are none, the target has the reason."""
     if target.group is not None:
         target.no_proxy = "clients find the nodes past a proxy"
         return [("127.0.0.1", port) for port in target.group.ports]

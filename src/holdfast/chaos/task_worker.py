@@ -29,7 +29,7 @@ RECOVERY_SECONDS = 0.3
 
 
 def expected_artifact(number: int) -> str:
-    """Return the artifact of a task, the same for any worker and any number of interruptions.
+    """Return the expected artifact of a task; workers and interruptions do not change it.
 
     >>> expected_artifact(7).splitlines()[0]
     'head of 7'
@@ -39,7 +39,7 @@ def expected_artifact(number: int) -> str:
 
 
 async def haunt(journal: Path, task: TaskContext) -> None:
-    """Try to write after the lease was lost; the text has the number of the claim.
+    """Try to write after the lease was lost. The text contains the number of the claim.
 
     If this worker only fenced itself because it could not reach the ledger, the write may succeed.
     If another worker has claimed the task, the ledger must refuse it.

@@ -50,12 +50,12 @@ class TaskWork:
         self._findings = findings
         self.counts = TaskCounts()
         self.left = tasks
-        """How many tasks are not completed, at the last look."""
+        """How many tasks were not completed at the last check."""
         self.takeovers: list[float] = []
         """Seconds from the death of a worker until another had claimed its task (I8)."""
 
     async def submit(self, *, over_seconds: float) -> None:
-        """Submit tasks one by one, retrying each until acknowledged: some at once, most later."""
+        """Submit tasks one by one, some at once, most later. Each is retried until acknowledged."""
         at_once = self._contexts
         for number in range(self._due):
             if number >= at_once:
@@ -63,7 +63,7 @@ class TaskWork:
             await self._submit(number)
 
     async def submit_next(self) -> bool:
-        """Submit the next task of the reserve. Returns false if there is none."""
+        """Submit the next task of the reserve. Returns ``False`` if there is none."""
         if self._due == self._tasks:
             return False
         self._due += 1
@@ -90,7 +90,7 @@ class TaskWork:
         return any(map(_is_refusal, self._journal.read_text().splitlines()))
 
     async def all_done(self) -> bool:
-        """Return whether every due task was submitted and has ended: no worker will hold one."""
+        """Return whether every task outside the reserve was submitted and has ended."""
         if self.counts.acknowledged < self._due:
             return False
         live = [one for one in TaskState if one not in TERMINAL]
@@ -240,10 +240,10 @@ def _is_refusal(line: str) -> bool:
 
 
 def takeovers_of(events: Sequence[TaskEvent], deaths: Mapping[str, datetime]) -> list[float]:
-    """Return the seconds from each death of a worker to the next claim of the task.
+    """Return the seconds from each death of a worker to the next claim of its task.
 
-    A worker that was frozen loses its lease while it lives, and may be killed later: such a
-    recovery is none of its death. ::
+    A worker that was frozen loses its lease while it lives, and may be killed later: such a claim
+    is not counted. ::
 
         takeovers_of(await state.tasks.events("t1"), {"4711": died_at})
     """

@@ -60,7 +60,7 @@ class Findings:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Statistics of several durations.
+    """The count, the median and the maximum of several durations.
 
     >>> Times.of([3.0, 1.0, 2.0])
     Times(count=3, p50=2.0, max=3.0)
@@ -72,7 +72,7 @@ class Times:
 
     @classmethod
     def of(cls, seconds: Sequence[float]) -> Times | None:
-        """Return the statistics; ``None`` without any duration."""
+        """Return the statistics; ``None`` if there are no durations."""
         if not seconds:
             return None
         return cls(len(seconds), round(statistics.median(seconds), 2), round(max(seconds), 2))
@@ -145,7 +145,7 @@ class Verdict:
     unproved: list[str] = field(default_factory=list)
     """Invariants that this run did not exercise: it was too short, or the case did not occur."""
     not_done: dict[str, str] = field(default_factory=dict)
-    """Faults that cannot be injected here, with the reason."""
+    """Faults that could not be injected on this machine, with the reason."""
     faults: dict[str, int] = field(default_factory=dict)
     sigkills: int = 0
     tasks: TaskCounts | None = None
@@ -163,7 +163,7 @@ class Verdict:
 
     @property
     def held(self) -> bool:
-        """Whether every invariant holds.
+        """Whether no invariant was violated.
 
         >>> Verdict(seed=1).held
         True
@@ -171,7 +171,7 @@ class Verdict:
         return not self.broken
 
     def totals(self) -> dict[str, int]:
-        """Return the counts of tasks and events together that the invariants are about.
+        """Return the sums over tasks and events of the counts that the invariants are about.
 
         >>> Verdict(seed=1, memory=MemoryCounts(acknowledged=7)).totals()["acknowledged"]
         7
@@ -188,5 +188,5 @@ class Verdict:
         }
 
     def to_json(self) -> dict[str, Any]:
-        """For programs."""
+        """Return the verdict as JSON values."""
         return {"verdict": "held" if self.held else "broken", **self.totals(), **asdict(self)}

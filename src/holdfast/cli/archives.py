@@ -1,4 +1,4 @@
-"""``holdfast export``, ``import`` and ``copy``: all that a tenant holds, elsewhere."""
+"""``holdfast export``, ``import`` and ``copy``: move all data of a tenant."""
 
 from __future__ import annotations
 
@@ -94,8 +94,7 @@ def copy(
 ) -> None:
     """Copy all that a tenant holds from one database to another, and verify it.
 
-    The tenant must have no data there. If it is interrupted, run it again: what is there already
-    is found.
+    The tenant must have no data in the target. If it is interrupted, run it again: it continues.
 
     For example:
 
@@ -117,7 +116,7 @@ def copy(
 
 @contextmanager
 def _bar() -> Iterator[Callable[[Done], None]]:
-    """Show progress on a terminal."""
+    """Show a progress bar if standard error is a terminal."""
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),

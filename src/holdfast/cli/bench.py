@@ -29,8 +29,8 @@ ReportTo = Annotated[
 def bench() -> None:
     """Measure Holdfast against the bare driver, other libraries and an article's sample.
 
-    Each suite starts its own servers in temporary folders and measures all contestants by turns in
-    one process. Run it on an idle machine, and compare ratios, not absolute figures.
+    Each suite starts its own servers in temporary folders and measures all contestants in
+    alternation in one process. Run it on an idle machine, and compare ratios, not absolute figures.
     """
 
 

@@ -59,7 +59,7 @@ class Screen:
 
 
 def show(found: dict[str, dict[str, Any]], missing: list[dict[str, str]], *, as_json: bool) -> None:
-    """Print the results: of one suite directly, of several by suite name.
+    """Print the results: those of one suite directly, those of several by suite name.
 
     ::
 

@@ -28,14 +28,14 @@ FLAG = "--i-know-this-is-not-production"
 
 
 class Postgres(StrEnum):
-    """What ``--postgres`` can start."""
+    """The topologies of Postgres for ``--postgres``."""
 
     SINGLE = "single"
     STANDBY = "standby"
 
 
 class Valkey(StrEnum):
-    """What ``--valkey`` can start."""
+    """The topologies of Valkey for ``--valkey``."""
 
     SINGLE = "single"
     SENTINEL = "sentinel"

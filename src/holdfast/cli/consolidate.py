@@ -18,7 +18,7 @@ from holdfast.wiring.front_door import open as open_state
 
 _log = logging.getLogger("holdfast.consolidation")
 DRAIN_SECONDS = 30.0
-"""How long it drains after SIGTERM; the remaining events are safe in Redis."""
+"""How long it flushes after SIGTERM. Events that remain are safe in Redis."""
 
 
 def consolidate(
@@ -65,18 +65,18 @@ def consolidate(
 
 
 class _Run:
-    """A consolidator that runs until ``stop`` is called, then drains."""
+    """A consolidator that runs until ``stop`` is called, then flushes what is left."""
 
     def __init__(self, consolidator: Consolidator) -> None:
         self._consolidator = consolidator
         self._stop = asyncio.Event()
 
     def stop(self) -> None:
-        """Start to drain."""
+        """Stop consolidating, and flush what is left."""
         self._stop.set()
 
     async def run(self) -> None:
-        """Run until ``stop`` is called, then drain."""
+        """Run until ``stop`` is called, then flush what is left."""
         await self._consolidator.run(self._stop)
         done = await self._consolidator.drain(limit_seconds=DRAIN_SECONDS)
         flushed = self._consolidator.metrics.flushed

@@ -181,7 +181,7 @@ def assign(
 
 
 async def _owner(ledger: TaskLedger, session_id: str, given: str | None) -> str | None:
-    """Return the owner of the context: the given one, or the only one that has it."""
+    """Return the owner of a context: the given one, or the only owner that has this context."""
     if given is not None:
         return given
     page = await ledger.list(owner=ANY_OWNER, session_id=session_id, limit=100)

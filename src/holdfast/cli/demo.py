@@ -63,9 +63,9 @@ def demo(
     kills the worker with SIGKILL while it streams an artifact, and starts another one, which
     continues without repeating a finished step. The agent asks a question. Then the worker, the
     service and Postgres are all killed and started again; the question is still there and is
-    answered. In a terminal the service then keeps running until Ctrl-C, with a link to Studio, in
-    which there is a small world to look at, and with three curl commands to try. Elsewhere, for
-    example in CI, it ends by itself, as with --once.
+    answered. In a terminal the service then keeps running until Ctrl-C, with a link to Studio,
+    which shows sample data, and with three curl commands to try. Elsewhere, for example in CI, it
+    ends by itself, as with --once.
 
     The processes count in a file how often each step ran, so the count does not rely on the
     ledger. Exit code 0 only if the task is completed, no finished step ran twice, and the artifact
@@ -223,7 +223,7 @@ class Play:
         )
 
     def stay(self) -> None:
-        """Keep everything running, print what to try, and wait for Ctrl-C."""
+        """Keep everything running, print commands to try, and wait for Ctrl-C."""
         stage = self._stage
         body = {
             "message": {
@@ -265,7 +265,7 @@ class Play:
         self._out.print(f"  {escape(self._beside('studio'))}", soft_wrap=True)
 
     def _beside(self, command: str) -> str:
-        """Return a command line for another terminal; it works where no environment is active."""
+        """Return a command line for another terminal, where no virtual environment is active."""
         own = f"STORAGE_TYPE=embedded HOLDFAST_DIR={shlex.quote(str(self._stage.state))}"
         beside = Path(sys.executable).with_name("holdfast")
         return f"{own} {shlex.quote(str(beside)) if beside.exists() else 'holdfast'} {command}"

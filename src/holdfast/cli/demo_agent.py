@@ -97,7 +97,7 @@ async def read(pages: dict[str, str]) -> list[dict[str, Any]]:
 
 
 async def publish(reader: str) -> str:
-    """Stand in for a call of an external service, which is sent the idempotency key."""
+    """Simulate a call of an external service, which is sent the idempotency key."""
     note("began publish")
     await pace()
     note("finished publish")
@@ -118,7 +118,7 @@ def report(question: str, notes: list[dict[str, Any]]) -> list[str]:
 
 
 async def pace() -> None:
-    """Sleep about as long as a model call takes, if the demo is watched."""
+    """Sleep about as long as a model call takes, if a person watches the demo."""
     await asyncio.sleep(float(os.environ.get("DEMO_PACE_SECONDS", "0")))
 
 

@@ -61,7 +61,7 @@ class DemoClient:
         return found[-1]
 
     def task(self, task_id: str) -> dict[str, Any]:
-        """Return a task as it is now."""
+        """Return the current state of a task."""
         answer = self._http.get(f"/tasks/{task_id}")
         if answer.is_error:
             raise UnavailableError("the service", f"{answer.status_code}: {answer.text[:300]}")

@@ -73,7 +73,7 @@ class Stage:
 
     @property
     def journal(self) -> Path:
-        """The file in which the agent's steps write a line each."""
+        """The journal file, to which each step of the agent appends a line."""
         return self.folder / "journal"
 
     @property
@@ -83,7 +83,7 @@ class Stage:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The environment of the processes: this folder, and no other storage."""
+        """The environment of the processes: this folder as the only storage."""
         kept = {
             name: value
             for name, value in os.environ.items()
@@ -112,11 +112,11 @@ class Stage:
             )
 
     def command(self, *arguments: str) -> list[str]:
-        """Return a command line of the ``holdfast`` command of this installation."""
+        """Return the command line of this installation's ``holdfast`` with these arguments."""
         return [sys.executable, "-m", "holdfast.cli", *arguments]
 
     def log(self, part: Part) -> Path:
-        """Return the path of a process's output."""
+        """Return the path of the file with a process's output."""
         return self.folder / f"{part}.log"
 
     def check(self) -> None:
@@ -155,7 +155,7 @@ class Stage:
         self._processes = {}
 
     def noted(self) -> list[str]:
-        """Return the lines that the agent's steps wrote, of all processes, in order."""
+        """Return the journal lines that the agent's steps wrote, of all processes, in order."""
         lines = self.journal.read_text().splitlines()
         return [line.split(" ", 1)[1] for line in lines if " " in line]
 

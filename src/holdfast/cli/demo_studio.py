@@ -1,4 +1,4 @@
-"""Studio at the end of ``holdfast demo``: a small world to look at, and the link to open it."""
+"""Studio at the end of ``holdfast demo``: sample data to look at, and the link to open it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def has_studio() -> bool:
 
 
 def fill_world(stage: Stage, progress: Callable[[str], None]) -> None:
-    """Add tasks, boards, memory and a graph beside the demo's own task, unless they are there.
+    """Add sample tasks, boards, memory and a graph, unless they exist.
 
     ::
 
@@ -41,7 +41,7 @@ def fill_world(stage: Stage, progress: Callable[[str], None]) -> None:
 
 
 def studio_link(stage: Stage) -> str:
-    """Return the link that the service printed when it was started last; empty if it has none.
+    """Return the link that the service printed at its last start; ``""`` if it printed none.
 
     ::
 

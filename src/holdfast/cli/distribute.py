@@ -1,4 +1,4 @@
-"""``holdfast db distribute``: the schema divided by tenant over the nodes of a Citus cluster."""
+"""``holdfast db distribute``: divides the schema by tenant over the nodes of a Citus cluster."""
 
 from __future__ import annotations
 

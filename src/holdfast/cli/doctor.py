@@ -44,9 +44,9 @@ def doctor(
     and how far Postgres is behind. Exit code 0 if all engines answer, 1 if one does not.
 
     With --strict, for CI and before a process starts, the exit code is also 1 if there is anything
-    to change: a degraded engine, storage that keeps nothing, a login that no policy confines or
-    that owns the schema, a Redis that does not sync each write, an unknown variable, no package for
-    metrics. Each is printed to standard error.
+    to change: a degraded engine, storage that keeps nothing, a login that bypasses row-level
+    security or owns the schema, a Redis that does not sync each write, an unknown variable, no
+    package for metrics. Each is printed to standard error.
 
     For example:
 

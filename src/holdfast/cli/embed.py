@@ -149,7 +149,7 @@ async def _run_to_the_end(
     *,
     wait_seconds: float,
 ) -> tuple[int, str, EmbeddingStatus]:
-    """Embed until nothing waits. Returns the count of events, the last error, and what is left."""
+    """Embed until no event waits. Returns the count of events, the last error, and the backlog."""
     end = time.monotonic() + wait_seconds
     total, warned = 0, False
     while True:

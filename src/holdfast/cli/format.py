@@ -21,11 +21,11 @@ _STYLES = {
 
 
 REASON = 400
-"""Maximum characters of a reason; long enough to show its end, which has the fix."""
+"""The maximal length of a reason; long enough to show its end, which has the fix."""
 
 
 def state_mark(state: TaskState | None, why: str = "") -> str:
-    """Return a state in its colour; without a state, the reason.
+    """Return a state in its colour; without a state, the reason ``why``.
 
     >>> state_mark(TaskState.COMPLETED)
     '[green]completed[/]'

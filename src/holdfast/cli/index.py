@@ -1,4 +1,4 @@
-"""``holdfast index``: indexes what agents recorded, so that recall does not have to."""
+"""``holdfast index``: indexes what agents recorded, so that recall need not do it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def index(
     metrics_host: MetricsHost = "127.0.0.1",
     log_json: Annotated[bool, typer.Option("--log-json", help="Log JSON lines.")] = False,
 ) -> None:
-    """Index the events of all tenants for recall by words, beside those who append and recall.
+    """Index the events of all tenants for recall by words, in a separate process.
 
     A recall indexes what waits before it searches, up to about 20,000 events. With an indexer it
     has nothing to do, and a role that may only read finds new events too. `holdfast worker` and
@@ -60,7 +60,7 @@ def index(
 
 
 async def _drain(state: State) -> int:
-    """Index what waits, with a progress bar on a terminal."""
+    """Index all waiting events, with a progress bar on a terminal. Returns how many."""
     with Progress(
         TextColumn("indexing"),
         BarColumn(),

@@ -115,7 +115,7 @@ def rotate(
 
 @app.command(name="rotate-kek")
 def rotate_kek(*, tenant: Tenant = "", all_tenants: AllTenants = False) -> None:
-    """Wrap the data keys of a sealed tenant with the first key of HOLDFAST_SEAL.
+    """Wrap the data keys of an encrypted tenant with the first key of HOLDFAST_SEAL.
 
     No content is read or written. The keys that were used before must still be there, after the
     first one; when this command has ended for every tenant, remove and destroy them. If it is

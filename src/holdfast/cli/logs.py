@@ -12,7 +12,7 @@ from holdfast.wiring.settings import Settings
 from holdfast.wiring.telemetry import span_ids
 
 _ORDINARY = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-"""The attributes of every log record; all others are fields passed with ``extra``."""
+"""The attributes that every log record has; all others were passed with ``extra``."""
 
 
 class JsonLines(logging.Formatter):
@@ -63,7 +63,7 @@ class ErrorStream(logging.Handler):
     """Writes to the current ``sys.stderr``, so that a live display can replace it."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a line."""
+        """Write one record to standard error."""
         stream: TextIO = sys.stderr
         try:
             stream.write(self.format(record) + "\n")
@@ -76,7 +76,7 @@ class ErrorStream(logging.Handler):
 def start_logs(*, as_json: bool, level: int = logging.INFO) -> None:
     """Send the log lines of Holdfast and of handlers to standard error.
 
-    Of other libraries only warnings and errors are logged. ::
+    Only warnings and errors of other libraries are logged. ::
 
         start_logs(as_json=True)
     """

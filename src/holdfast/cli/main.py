@@ -8,7 +8,7 @@ from holdfast.values.errors import HoldfastError, MissingExtraError
 
 
 def main() -> None:
-    """Run the command; a ``HoldfastError`` is one line on standard error and exit code 1."""
+    """Run the command. A ``HoldfastError`` prints one line to standard error, with exit code 1."""
     try:
         from holdfast.cli.commands import app  # noqa: PLC0415 - typer may not be installed
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""``--metrics-port`` of the commands that run without a service."""
+"""``--metrics-port`` of the commands that serve no app."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ class Monitoring:
         running: Callable[[], int] | None = None,
         agents: Sequence[str] | None = None,
     ) -> Runs:
-        """Wrap ``runs`` to serve metrics and health meanwhile.
+        """Return a wrapper of ``runs`` that also serves metrics and health while it runs.
 
-        ``running`` counts its handlers, and ``agents`` are those that it has handlers for.
+        ``running`` returns how many handlers run, and ``agents`` are the agents that have handlers.
         """
         if self._metrics is None or self._port is None:
             return runs

@@ -24,10 +24,10 @@ LAST_PAUSE_SECONDS = 5.0
 
 
 def shared_settings(*, alone: bool = False) -> Settings:
-    """Return the environment's settings; embedded Postgres if it configures no storage.
+    """Return the settings of the environment; embedded Postgres if it configures no storage.
 
-    Raises for a state in memory, because other processes cannot read it, unless the process needs
-    no other (``alone``). ::
+    Raises for a state in memory, because other processes cannot read it. With ``alone`` it does
+    not: the command needs no other process. ::
 
         settings = shared_settings()
     """
@@ -75,7 +75,7 @@ def check_folder(settings: Settings) -> None:
 
 
 def announce_creation(settings: Settings) -> None:
-    """Print a line if opening is going to make an embedded Postgres, which takes seconds.
+    """Print a line if opening is going to create an embedded Postgres, which takes seconds.
 
     ::
 
@@ -90,7 +90,7 @@ def _is_made(settings: Settings) -> bool:
 
 
 def none_there(what: str, tenant: str = "", *, filtered: bool = False) -> str:
-    """Return the text of an empty list: where the command looked, and how to look elsewhere.
+    """Return the text for an empty list: where the command looked, and how to look elsewhere.
 
     ::
 
@@ -108,7 +108,7 @@ def none_there(what: str, tenant: str = "", *, filtered: bool = False) -> str:
 
 
 async def opened(opening: Callable[[], Opening], *, wait_seconds: float) -> State:
-    """Open a state whose servers may not be up yet: retry for ``wait_seconds``, and log retries.
+    """Open a state whose servers may not be up yet: retry for ``wait_seconds`` and log each retry.
 
     Errors that waiting cannot fix, such as a wrong password or a missing database, are raised at
     once. ::

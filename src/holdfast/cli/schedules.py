@@ -165,7 +165,7 @@ def pause(id: Id, *, owner: Whose = "", tenant: Tenant = "", as_json: Json = Fal
 
 @app.command()
 def resume(id: Id, *, owner: Whose = "", tenant: Tenant = "", as_json: Json = False) -> None:
-    """Resume a paused schedule. Ticks of the time of the pause make no tasks."""
+    """Resume a paused schedule. Ticks during the pause make no tasks."""
     _act(tenant, lambda store: store.resume(id, owner=owner), as_json=as_json)
 
 

@@ -87,5 +87,5 @@ def studio(
 
 
 def _demo_settings() -> Settings:
-    """Return settings that keep versions of working states, so that the slider shows them."""
+    """Return settings that keep versions of working states, so that Studio can show them."""
     return dataclasses.replace(Settings.from_environment(), state_versions=100)

@@ -29,7 +29,7 @@ def short_ids(ids: Sequence[str], *, shortest: int = 8) -> dict[str, str]:
 
 
 def matching(given: str, ids: Sequence[str]) -> str:
-    """Return the one id that is given in full, or by its beginning or end; empty if there is none.
+    """Return the one id that ``given`` is, or is the beginning or end of; ``""`` if there is none.
 
     >>> matching("1234", ["0197a1-aaaa-1234", "0197a1-bbbb-5678"])
     '0197a1-aaaa-1234'

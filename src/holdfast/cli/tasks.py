@@ -212,7 +212,7 @@ def submit(
 
 
 async def _is_worked_for(ledger: TaskLedger, agent: str) -> bool:
-    """Return whether a worker has ever claimed one of an agent's last tasks."""
+    """Return whether a worker has ever claimed one of an agent's recent tasks."""
     page = await ledger.list(owner=ANY_OWNER, agent=agent, limit=100)
     return any(task.fence for task in page.tasks)
 
@@ -319,8 +319,8 @@ def retry(
 ) -> None:
     """Start a task that has ended afresh, as a new task in the same context.
 
-    It takes over nothing: `tasks resume-failed` goes on from the last stored step. The old task is
-    not changed; the new one refers to it in `retry_of`.
+    It starts from the beginning; `tasks resume-failed` continues from the last stored step. The old
+    task is not changed; the new one refers to it in `retry_of`.
     """
     act_on(
         task_id,

@@ -28,7 +28,7 @@ def act_on(
     as_json: bool,
     describe: Callable[[TaskRecord], str] | None = None,
 ) -> None:
-    """Act on the task of an id, given in full or in part, and print it."""
+    """Run ``do`` on a task, given by its full or abbreviated id, and print the task."""
 
     async def found(ledger: TaskLedger) -> TaskRecord:
         return await do(ledger, await full_id(ledger, task_id))
@@ -45,7 +45,7 @@ def act(
     describe: Callable[[TaskRecord], str] | None = None,
     creates: bool = False,
 ) -> None:
-    """Act on the ledger of a tenant, and print the task that comes of it."""
+    """Run ``do`` on the ledger of a tenant, and print the task that it returns."""
 
     async def work() -> TaskRecord:
         async with open_shared(tenant, creates=creates) as state:

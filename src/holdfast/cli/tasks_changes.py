@@ -86,7 +86,7 @@ async def _read(
     *,
     as_json: bool,
 ) -> None:
-    """Print one page, or all pages until the end of the process."""
+    """Print one page, or all pages until the process is stopped."""
     while True:
         page = await ledger.changes(after, owner=owner, limit=limit)
         _print(page, as_json=as_json)

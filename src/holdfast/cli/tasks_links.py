@@ -1,4 +1,4 @@
-"""``holdfast tasks``: the children of a task, and messages to a task that runs."""
+"""``holdfast tasks``: the children of a task, and messages to a running task."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def children(
     tenant: Tenant = "",
     as_json: Json = False,
 ) -> None:
-    """List the tasks that a task has submitted, the first one first."""
+    """List the tasks that a task has submitted, oldest first."""
 
     async def work() -> TaskPage:
         async with open_shared(tenant) as state:

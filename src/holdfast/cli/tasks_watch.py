@@ -116,7 +116,7 @@ def _plain(task: TaskRecord) -> str:
 
 
 def table_of(tasks: list[TaskRecord], *, total: int) -> Table:
-    """Return a table with one task per row.
+    """Return a table of tasks, one per row.
 
     ::
 

@@ -1,4 +1,4 @@
-"""Renders the events of a task line by line."""
+"""Formats the events of a task as lines."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from holdfast.values.tasks.records import LEASE_SECONDS
 
 _log = logging.getLogger("holdfast.worker")
 STOPPED_AT_ONCE = 128
-"""Plus the signal's number: the exit code of a command that a second signal stopped."""
+"""The exit code after a second signal is this plus the signal's number."""
 
 
 def worker(
@@ -123,7 +123,7 @@ def worker(
 
 
 async def run_until_signal(worker: Runs) -> int:
-    """Run a worker until a signal; return the exit code.
+    """Run a worker until a signal. Returns the exit code.
 
     The first signal drains it, a second one stops it at once.
 

@@ -25,7 +25,7 @@ RECENT = 10
 
 
 class WorkerScreen:
-    """Counts and recent runs of one worker, displayed while it runs.
+    """Live counts and recent runs of one worker.
 
     ::
 
@@ -50,7 +50,7 @@ class WorkerScreen:
 
     @contextmanager
     def shown(self, worker: Worker) -> Iterator[None]:
-        """Display it, updated four times a second, until the block ends."""
+        """Show the display, updated four times a second, until the block ends."""
         self._worker = worker
         with Live(
             get_renderable=self.draw, console=self._console, refresh_per_second=4, transient=False

@@ -1,4 +1,4 @@
-"""What a saved task changes, as reports to the ledger."""
+"""Converts a saved task or event of the SDK to the reports that the ledger stores."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ from holdfast.values.tasks.reports import Report, StatusReport
 
 
 def metadata_of(task: pb.Task, history: Any = None) -> dict[str, Any]:
-    """Return the metadata of a task for the ledger; ``history`` names the messages, if it must."""
+    """Return the metadata of a task for the ledger.
+
+    ``history`` is stored with it if given: the messages that the task's history consists of.
+    """
     kept: dict[str, Any] = {}
     if task.HasField("metadata"):
         kept["metadata"] = plain(task.metadata)
@@ -41,7 +44,7 @@ def metadata_of(task: pb.Task, history: Any = None) -> dict[str, Any]:
 
 
 def chosen_history(stored: TaskRecord | None) -> Any:
-    """Return which messages the history of a stored task has, if that was chosen."""
+    """Return the messages that a stored task's history was set to; ``None`` if it was not."""
     return stored.metadata.get(KEPT, {}).get("history") if stored else None
 
 
@@ -79,9 +82,9 @@ def of_artifact(event: pb.TaskArtifactUpdateEvent, task: pb.Task) -> list[Report
 
 
 def of_task(task: pb.Task, stored: TaskRecord | None) -> list[Report]:
-    """Return the reports that make the stored task, or a new one, equal to a whole one.
+    """Return the reports that make the stored task equal to ``task``; without ``stored`` it is new.
 
-    The status is the last one, and the only one if nothing else differs.
+    The last report is the status. It is the only one if nothing else differs.
     """
     known = list(stored.messages) if stored else []
     taken = {one.id for one in known}
@@ -108,7 +111,7 @@ def of_task(task: pb.Task, stored: TaskRecord | None) -> list[Report]:
 
 
 def is_change(reports: Sequence[Report], stored: TaskRecord) -> bool:
-    """Return whether reports by ``of_task`` would change the stored task."""
+    """Return whether the reports that ``of_task`` returned would change the stored task."""
     [*others, last] = reports
     assert isinstance(last, StatusReport)  # noqa: S101 - for the type checker
     status = stored.status_message.id if stored.status_message else ""
@@ -120,14 +123,14 @@ def is_change(reports: Sequence[Report], stored: TaskRecord) -> bool:
 
 
 class _Finding:
-    """Finds messages among those that are stored, each once."""
+    """Finds SDK messages among the stored ones. Each stored message is found at most once."""
 
     def __init__(self, known: Sequence[ChatMessage]) -> None:
         self._left = [(one, from_message(one)) for one in known]
         self._taken = {one.id for one in known}
 
     def find(self, message: pb.Message) -> ChatMessage:
-        """Return the stored message that equals one, or a new one with a free id."""
+        """Return the stored message that equals this one, or a new message with an unused id."""
         wanted = plain(message)
         for at, (stored, kept) in enumerate(self._left):
             if kept == wanted:
@@ -140,7 +143,10 @@ class _Finding:
 
 
 def _artifacts(task: pb.Task, stored: TaskRecord | None) -> list[Report]:
-    """Return the artifacts that differ, each as a whole."""
+    """Return a report for each artifact that is new or differs, with all of its parts.
+
+    Raises ``InvalidParamsError`` if ``task`` lacks a stored artifact or has another order.
+    """
     before = {one.id: from_artifact(one) for one in stored.artifacts} if stored else {}
     names = [id_of(one.artifact_id) for one in task.artifacts]
     if names[: len(before)] != list(before) or len({*names}) < len(names):

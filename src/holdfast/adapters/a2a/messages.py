@@ -1,7 +1,7 @@
-"""Messages, artifacts and statuses of the SDK as those of the ledger, and back, exactly.
+"""Converts messages, artifacts and statuses of the SDK to those of the ledger, and back, exactly.
 
-The SDK's object is kept whole as its JSON; the texts of its parts are text blocks, so that they can
-be read without the SDK.
+The SDK's object is stored complete, as JSON; the texts of its parts are text blocks, so that they
+can be read without the SDK.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from holdfast.values.tasks.reports import StatusReport
 
 M = TypeVar("M", bound=Message)
 KEPT = "a2a"
-"""The metadata key of what is kept of the SDK's object."""
+"""The metadata key under which the SDK's object is stored."""
 
 NO_TIME = datetime(1, 1, 2, tzinfo=UTC)
-"""The time of a status without one: listings have these last."""
+"""The time that is stored for a status without a timestamp: lists have these statuses last."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -67,7 +67,7 @@ def to_blocks(parts: Iterable[Mapping[str, Any]]) -> list[ContentBlock]:
 
 
 def to_parts(blocks: Iterable[ContentBlock]) -> list[dict[str, Any]]:
-    """Return blocks as the parts that they were."""
+    """Return blocks as the SDK's parts that ``to_blocks`` made them from."""
     parts: list[dict[str, Any]] = []
     for block in blocks:
         if isinstance(block, TextBlock):
@@ -80,7 +80,7 @@ def to_parts(blocks: Iterable[ContentBlock]) -> list[dict[str, Any]]:
 
 
 def to_message(message: pb.Message, *, id: str | None = None) -> ChatMessage:
-    """Return a message for the ledger, under its own id or under another."""
+    """Return a message for the ledger, with its own id or with ``id``."""
     kept = plain(message)
     blocks = to_blocks(kept.pop("parts", []))
     own = id_of(message.message_id) if message.message_id else new_id()
@@ -89,7 +89,7 @@ def to_message(message: pb.Message, *, id: str | None = None) -> ChatMessage:
 
 
 def from_message(message: ChatMessage) -> dict[str, Any]:
-    """Return the JSON of the SDK's message that was stored."""
+    """Return the JSON of the SDK's message that this message was made from."""
     kept = message.metadata.get(KEPT)
     if kept is None:
         role = "ROLE_AGENT" if message.role == "assistant" else "ROLE_USER"
@@ -98,20 +98,20 @@ def from_message(message: ChatMessage) -> dict[str, Any]:
 
 
 def kept_of(artifact: pb.Artifact) -> dict[str, Any]:
-    """Return what is kept of an artifact beside its parts."""
+    """Return the fields of an artifact without its parts, as JSON values."""
     kept = plain(artifact)
     kept.pop("parts", None)
     return kept
 
 
 def from_artifact(artifact: Artifact) -> dict[str, Any]:
-    """Return the JSON of the SDK's artifact that was stored."""
+    """Return the JSON of the SDK's artifact that this artifact was made from."""
     kept = artifact.metadata.get(KEPT, {"artifactId": artifact.id})
     return {**kept, **_some(parts=to_parts(artifact.parts))}
 
 
 def to_status(status: pb.TaskStatus, message: ChatMessage | None, **extra: Any) -> StatusReport:
-    """Return a status for the ledger; ``extra`` is kept with it."""
+    """Return a status report for the ledger; the fields in ``extra`` are stored with it."""
     kept = _some(timestamp=plain(status).get("timestamp"), **extra)
     if status.state == pb.TASK_STATE_UNSPECIFIED:
         kept["unspecified"] = True
@@ -124,12 +124,12 @@ def when(status: pb.TaskStatus) -> datetime:
 
 
 def at(nanoseconds: int) -> datetime:
-    """Return a time after or before the epoch, cut to microseconds."""
+    """Return nanoseconds since the epoch, which may be negative, as a time in microseconds."""
     return _EPOCH + timedelta(microseconds=nanoseconds // 1000)
 
 
 def notes(note: str) -> dict[str, Any]:
-    """Return what ``to_status`` kept with a status; nothing if somebody else wrote the note."""
+    """Return the fields that ``to_status`` stored in a note; empty for any other note."""
     try:
         kept = json.loads(note)
     except ValueError:
@@ -138,7 +138,7 @@ def notes(note: str) -> dict[str, Any]:
 
 
 def from_status(state: TaskState, note: str, message: ChatMessage | None) -> dict[str, Any]:
-    """Return the JSON of the SDK's status that was stored."""
+    """Return the JSON of the SDK's status that was stored with this state and note."""
     kept = notes(note)
     number = 0 if kept.get("unspecified") else _NAMES.get(state, pb.TASK_STATE_WORKING)
     return _some(
@@ -151,10 +151,10 @@ def from_status(state: TaskState, note: str, message: ChatMessage | None) -> dic
 def history_of(
     messages: Sequence[ChatMessage], status_id: str, chosen: Mapping[str, Any] | None
 ) -> list[ChatMessage]:
-    """Return the history of a task: what was said, without the message of its status.
+    """Return the history of a task: its messages, without the message of its status.
 
-    ``chosen`` is that of a task that was saved whole with another history: its messages, and the
-    version that it had then.
+    ``chosen`` is set if the task was saved with another history: the ids of its messages, and the
+    task's version at that time. Later messages are added to it.
     """
     said = [one for one in messages if one.id != status_id]
     if chosen is None:
@@ -165,7 +165,7 @@ def history_of(
 
 
 def from_record(record: TaskRecord, task_id: str, kept: Mapping[str, Any] | None = None) -> pb.Task:
-    """Return the SDK's task that was stored, or with ``kept`` as its metadata was earlier."""
+    """Return the SDK's task of a record; ``kept`` replaces the stored fields of the SDK's task."""
     kept = record.metadata.get(KEPT, {}) if kept is None else kept
     status = from_status(record.state, record.note, record.status_message)
     status_id = record.status_message.id if record.status_message else ""
@@ -184,5 +184,5 @@ def from_record(record: TaskRecord, task_id: str, kept: Mapping[str, Any] | None
 
 
 def _some(**fields: Any) -> dict[str, Any]:
-    """Return the fields that are set."""
+    """Return the fields that are neither ``None`` nor empty."""
     return {name: value for name, value in fields.items() if value not in (None, "", [], {})}

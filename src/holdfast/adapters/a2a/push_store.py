@@ -41,7 +41,7 @@ class HoldfastPushStore(PushNotificationConfigStore):
         notification_config: pb.TaskPushNotificationConfig,
         context: ServerCallContext,
     ) -> pb.TaskPushNotificationConfig:
-        """Store a config of the caller, in the place of one with the same id."""
+        """Store a config of the caller. It replaces the caller's config with the same id."""
         stored = normalize_push_notification_config(task_id, notification_config)
         key = json.dumps([self._resolver(context), stored.id])
         await self._portal.arun(self._set(task_id, key, stored))
@@ -55,13 +55,13 @@ class HoldfastPushStore(PushNotificationConfigStore):
         return [config for owner, config in found if owner == self._resolver(context)]
 
     async def get_info_for_dispatch(self, task_id: str) -> list[pb.TaskPushNotificationConfig]:
-        """Return the configs of a task of all owners, for the sender."""
+        """Return all owners' configs of a task, for the sender."""
         return [config for _, config in await self._portal.arun(self._get(task_id))]
 
     async def delete_info(
         self, task_id: str, context: ServerCallContext, config_id: str | None = None
     ) -> None:
-        """Delete a config of the caller; without an id all of the caller's."""
+        """Delete a config of the caller; without ``config_id``, all of the caller's configs."""
         owner = self._resolver(context)
         await self._portal.arun(self._delete(task_id, owner, config_id))
 

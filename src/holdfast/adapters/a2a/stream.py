@@ -23,8 +23,8 @@ from holdfast.wiring.state import State
 class HoldfastEventStream(TaskEventStream):
     """The events of tasks in ``HoldfastVersionedTaskStore``, on every replica.
 
-    The store writes an event and the task it leads to in one step, so ``publish`` has nothing to
-    do: a subscriber reads the timeline of the task and is woken by what is added to it. ::
+    The store writes an event together with the changed task, so ``publish`` does nothing. A
+    subscriber reads the timeline of the task and is notified of new entries. ::
 
         stream = HoldfastEventStream(state)
     """
@@ -36,7 +36,7 @@ class HoldfastEventStream(TaskEventStream):
         """Do nothing: the event was stored with its task."""
 
     async def destroy(self, task_id: str) -> None:
-        """Do nothing: a subscription ends with its task."""
+        """Do nothing: a subscription ends when its task has ended."""
 
     async def subscribe(
         self, task_id: str, *, after: TaskVersion
@@ -66,7 +66,7 @@ async def _close(found: AsyncGenerator[VersionedEvent, None]) -> None:
 
 
 async def _read(state: State, task_id: str, seen: int) -> AsyncGenerator[VersionedEvent, None]:
-    """Follow a task on the loop of its state."""
+    """Yield the events of a task after version ``seen``. It runs on the event loop of the state."""
     name = id_of(task_id)
     reading = _Reading(state, task_id)
     async for event in state.tasks.follow(name, after_seq=seen):
@@ -76,7 +76,7 @@ async def _read(state: State, task_id: str, seen: int) -> AsyncGenerator[Version
 
 
 class _Reading:
-    """Makes events of the SDK of a timeline."""
+    """Converts the entries of a task's timeline to events of the SDK."""
 
     def __init__(self, state: State, task_id: str) -> None:
         self._state = state
@@ -84,7 +84,7 @@ class _Reading:
         self._said: dict[str, ChatMessage] = {}
 
     async def event(self, event: TaskEvent) -> Event | None:
-        """Return the event that a save stored last; other entries are parts of it."""
+        """Return the SDK event that this entry completes; ``None`` if it completes none."""
         body = event.body
         if isinstance(body, ChatMessage):
             self._said[body.id] = body

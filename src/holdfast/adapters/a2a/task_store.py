@@ -16,7 +16,7 @@ from holdfast.values.identity import AgentId
 from holdfast.wiring.state import State
 
 ATTEMPTS = 20
-"""How often a save reads the task again because another one came first."""
+"""How often a save reads the task again because another save changed it meanwhile."""
 
 
 class HoldfastTaskStore(TaskStore):
@@ -54,7 +54,7 @@ class HoldfastTaskStore(TaskStore):
         return await self._tasks.run(self._tasks.list(params, self._tasks.owner(context)))
 
     async def delete(self, task_id: str, context: ServerCallContext) -> None:
-        """Delete a task of the caller, if it is there."""
+        """Delete a task of the caller. Does nothing if there is no such task."""
         await self._tasks.run(self._tasks.delete(task_id, self._tasks.owner(context)))
 
     async def _save(self, task: pb.Task, owner: str) -> None:

@@ -1,4 +1,4 @@
-"""The tasks of the SDK in the ledger: what all stores of this adapter share."""
+"""The tasks of the SDK in the ledger: the code that the stores of this adapter share."""
 
 from __future__ import annotations
 
@@ -44,25 +44,25 @@ class LedgerTasks:
 
     @property
     def ledger(self) -> TaskLedger:
-        """The ledger; to be used on the state's loop."""
+        """The ledger. Use it only on the event loop of the state."""
         return self.portal.state.tasks
 
     async def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a call on the state's loop."""
+        """Run a call on the event loop of the state."""
         return await self.portal.arun(work)
 
     def owner(self, context: ServerCallContext) -> str:
-        """Return the owner of a call; a user without a name has the tasks without an owner."""
+        """Return the owner of a call; a user without a name gets the tasks that have no owner."""
         name = self._resolver(context)
         return id_of(name) if name else ""
 
     async def read(self, task_id: str, owner: str) -> TaskRecord | None:
-        """Return a task as the ledger has it, if this adapter stored it."""
+        """Return the ledger's record of a task; ``None`` unless this adapter stored the task."""
         found = await self.ledger.get(id_of(task_id), owner=owner)
         return found if found is not None and self._is_ours(found) else None
 
     async def add(self, task: pb.Task, owner: str) -> TaskRecord:
-        """Store a task that is new."""
+        """Store a new task and return its record."""
         return await self.ledger.adopt(
             id_of(task.id),
             agent=self._agent,
@@ -73,12 +73,12 @@ class LedgerTasks:
         )
 
     async def delete(self, task_id: str, owner: str) -> None:
-        """Delete a task with all it holds, if it is there."""
+        """Delete a task with all its data. Does nothing if there is no such task."""
         if await self.read(task_id, owner) is not None:
             await self.ledger.delete(id_of(task_id), owner=owner)
 
     async def list(self, params: pb.ListTasksRequest, owner: str) -> pb.ListTasksResponse:
-        """Return a page of tasks, the newest status first, those without a time last."""
+        """Return a page of tasks, the newest status first; tasks without a timestamp are last."""
         size = params.page_size or DEFAULT_LIST_TASKS_PAGE_SIZE
         after = None
         if params.HasField("status_timestamp_after"):
@@ -109,7 +109,7 @@ class LedgerTasks:
         )
 
     async def _cursor(self, token: str, owner: str) -> str:
-        """Return the ledger's cursor of a page token."""
+        """Return the ledger's cursor for a page token."""
         found = decode_list_tasks_cursor(token)
         if found is not None:
             moment = NO_TIME if found.timestamp_ns is None else at(found.timestamp_ns)

@@ -29,9 +29,10 @@ from holdfast.wiring.state import State
 
 
 class HoldfastVersionedTaskStore(VersionedTaskStore):
-    """The tasks of an agent as adopted tasks of ``state.tasks``, compared and set by version.
+    """The tasks of an agent as adopted tasks of ``state.tasks``, with compare-and-set by version.
 
-    A status or an artifact costs one round trip, whatever the task holds; a whole task costs two.
+    Saving a status or an artifact costs one round trip, however large the task is; saving a whole
+    task costs two.
     Together with ``HoldfastEventStream`` any number of replicas serve one agent. Any thread and
     event loop may use it. ::
 
@@ -82,7 +83,7 @@ class HoldfastVersionedTaskStore(VersionedTaskStore):
         return await self._tasks.run(self._tasks.list(params, self._tasks.owner(context)))
 
     async def delete(self, task_id: str, context: ServerCallContext) -> None:
-        """Delete a task of the caller, if it is there."""
+        """Delete a task of the caller. Does nothing if there is no such task."""
         await self._tasks.run(self._tasks.delete(task_id, self._tasks.owner(context)))
 
     async def _save(

@@ -71,7 +71,7 @@ class HoldfastHistory(HistoryProvider):
         state: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Append messages, all or none. One with an id that was saved before is not added again."""
+        """Append messages, all or none. A message whose id was saved before is not added again."""
         del state, kwargs
         rows = [_stored(one) for one in messages]
         await self._portal.arun(self._append(self._session(session_id), rows))
@@ -89,7 +89,7 @@ class HoldfastHistory(HistoryProvider):
 
 
 def _stored(message: Message) -> ChatMessage:
-    """Return a message with the text that recall reads, and the framework's own beside it."""
+    """Return a message with the text for recall, and the framework's message in its metadata."""
     role: Role = message.role if message.role in ROLES else "assistant"
     raw = message.to_dict()
     made = ChatMessage(role, [TextBlock(message.text or "")], metadata={_RAW: raw})

@@ -1,7 +1,7 @@
 """An artifact service of Google ADK on ``state.blobs`` and ``state.items``.
 
-The bytes of a version are a blob. A file is an item with its newest version, and each of its
-versions is an item too; both are written in one step.
+The bytes of a version are a blob. A file is an item that names its newest version, and each version
+is an item too; both items are written in one transaction.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _PAGE = 1_000
 _DEPTH = 5
 """How many references to other artifacts a load follows, as in ADK's own services."""
 _TOMBSTONE = types.Part(inline_data=types.Blob(mime_type="application/octet-stream", data=b""))
-"""What a rewind of a session saves in place of an artifact: it loads as absent."""
+"""What ADK saves in place of an artifact when a session is rewound: it loads as ``None``."""
 
 
 class HoldfastArtifactService(BaseArtifactService):
@@ -78,7 +78,7 @@ class HoldfastArtifactService(BaseArtifactService):
         session_id: str | None = None,
         version: int | None = None,
     ) -> types.Part | None:
-        """Return a version of a file, or its newest, or ``None``."""
+        """Return a version of a file, by default the newest; ``None`` if there is none."""
         for depth in range(_DEPTH, -1, -1):
             scope = _scope(app_name, user_id, filename, session_id)
             part = await self._portal.arun(self._load(scope, filename, version))
@@ -115,7 +115,7 @@ class HoldfastArtifactService(BaseArtifactService):
     async def list_artifact_versions(
         self, *, app_name: str, user_id: str, filename: str, session_id: str | None = None
     ) -> list[ArtifactVersion]:
-        """Return what is known of each version of a file."""
+        """Return the metadata of each version of a file."""
         scope = _scope(app_name, user_id, filename, session_id)
         rows = await self._portal.arun(self._all(scope, filename))
         return [_info(row, app_name, user_id, session_id) for row in rows]
@@ -129,7 +129,7 @@ class HoldfastArtifactService(BaseArtifactService):
         session_id: str | None = None,
         version: int | None = None,
     ) -> ArtifactVersion | None:
-        """Return what is known of a version of a file, or of its newest, or ``None``."""
+        """Return the metadata of a version, by default the newest; ``None`` if there is none."""
         scope = _scope(app_name, user_id, filename, session_id)
         [row] = await self._portal.arun(self._rows(scope, filename, [version]))
         return None if row is None else _info(row, app_name, user_id, session_id)
@@ -237,7 +237,7 @@ def _scope(app: str, user: str, filename: str, session: str | None) -> str:
 
 
 def _key(scope: str, filename: str, version: int | None) -> ItemKey:
-    """Return the key of a version, or without one of the file."""
+    """Return the item key of a version of a file; without ``version``, of the file."""
     file = digest_of(filename)
     if version is None:
         return ItemKey((_FILES, scope), file)
@@ -245,7 +245,7 @@ def _key(scope: str, filename: str, version: int | None) -> ItemKey:
 
 
 def _stored(part: types.Part) -> tuple[bytes, dict[str, Any]]:
-    """Return the bytes of a part, and what makes the part of them again."""
+    """Return the bytes of a part, and the fields from which the part is restored."""
     if part.inline_data is not None:
         mime = part.inline_data.mime_type
         return part.inline_data.data or b"", _row("inline", mime, part, {"inline_data": {"data"}})
@@ -275,7 +275,7 @@ def _part(row: dict[str, Any], data: bytes) -> types.Part | None:
 def _target(
     part: types.Part, app: str, user: str, session: str | None, depth: int
 ) -> artifact_util.ParsedArtifactUri:
-    """Return what a reference refers to. Raises if that is outside the user's files."""
+    """Return the artifact that a reference names. Raises if it is not one of the user's files."""
     return artifact_util.resolve_artifact_reference(
         file_uri=part.file_data.file_uri,
         app_name=app,

@@ -1,7 +1,7 @@
 """A memory service of Google ADK on ``state.episodes``.
 
-The memories of a user of an app are a log of their own: deleting one leaves the session that it
-came from as it was.
+The memories of a user of an app are stored in a separate log: deleting a memory does not change the
+session that it came from.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class HoldfastMemoryService(BaseMemoryService):
         self._limit = limit
 
     async def add_session_to_memory(self, session: Session) -> None:
-        """Add the events of a session that have text; those that were added before stay."""
+        """Add the events of a session that have text. Events added before are not changed."""
         await self.add_events_to_memory(
             app_name=session.app_name, user_id=session.user_id, events=session.events
         )
@@ -62,7 +62,7 @@ class HoldfastMemoryService(BaseMemoryService):
         session_id: str | None = None,
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """Add events that have text, all or none; those that were added before stay."""
+        """Add events that have text, all or none. Events that were added before are not changed."""
         del session_id
         made = [
             MemoryEntry(
@@ -85,7 +85,7 @@ class HoldfastMemoryService(BaseMemoryService):
         memories: Sequence[MemoryEntry],
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """Add memories that have text, all or none; without an id one gets a new id."""
+        """Add memories that have text, all or none. A memory without an id gets a new id."""
         made = [
             one.model_copy(
                 update={
@@ -113,7 +113,7 @@ class HoldfastMemoryService(BaseMemoryService):
     async def delete_memory(
         self, *, app_name: str, user_id: str, memory_id: str | None = None
     ) -> None:
-        """Delete a memory. It is not added again with the session that it came from."""
+        """Delete a memory. Adding its session again does not add it again."""
         if memory_id:
             log = key_of("adk-memory", app_name, user_id)
             await self._portal.arun(self._delete(log, short_id_of(memory_id)))
@@ -175,7 +175,7 @@ def _text(content: types.Content) -> str:
 
 
 def _occurred(timestamp: str | None) -> datetime:
-    """Return the time of a memory, which is text of any form; now if it is not ISO 8601."""
+    """Return the time of a memory, given as any text; the current time if it is not ISO 8601."""
     try:
         found = datetime.fromisoformat(timestamp or "")
     except ValueError:

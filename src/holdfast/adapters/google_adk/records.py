@@ -1,4 +1,4 @@
-"""What a session of ADK consists of in Holdfast: its names, its log, and its three states."""
+"""How a session of ADK is stored in Holdfast: its names, its log, and its three states."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from holdfast.values.states import StatePatch, StateSnapshot
 
 EVENT = "adk.event"
 _HEAD = "temp:holdfast"
-"""The key of a session's head in its state. ADK never stores a key that begins with ``temp:``."""
+"""The key of a session's ``Head`` in its state. ADK never stores keys that begin with ``temp:``."""
 
 
 class SessionName(NamedTuple):
-    """What identifies a session."""
+    """The names that identify a session."""
 
     app: str
     user: str
@@ -44,13 +44,13 @@ class SessionName(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """A text to filter logs by."""
+        """A short text by which logs are filtered."""
         return digest_of("session", *self)
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Which log a session has, and what was last written to it."""
+    """Which log holds the events of a session, and what was written to it last."""
 
     log: str
     seq: int
@@ -60,7 +60,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """Which state of a session an object has, in the field that ADK has for it.
+    """Which version of a session a session object was read at, in a field that ADK reserves for it.
 
     Each write to a session increments ``seq``, and gives its state another version.
     """
@@ -89,12 +89,12 @@ def agent_of(app: str, user: str) -> AgentId:
 
 
 def digest_of(*parts: str) -> str:
-    """Return a short text for any texts, for filters and labels, which are limited in length."""
+    """Return a digest of any texts, for filters and labels, whose length is limited."""
     return hashlib.sha256(key_of(*parts).encode()).hexdigest()
 
 
 def head_of(own: StateSnapshot) -> Head:
-    """Return the head of a session that exists."""
+    """Return the head of a session, from the state of an existing session."""
     return Head(**own.state[_HEAD])
 
 
@@ -117,7 +117,7 @@ def session_of(
 def patches_of(
     name: SessionName, deltas: dict[str, dict[str, Any]], head: Head, version: int
 ) -> list[StatePatch]:
-    """Return the patches of a write to a session that is at this version."""
+    """Return the state patches of a write to a session that has this version."""
     own, user, app = name.states
     patch = {**deltas["session"], _HEAD: asdict(head)}
     found = [StatePatch(own, patch, expected_version=version)]

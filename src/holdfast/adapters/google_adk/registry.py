@@ -29,7 +29,7 @@ _lock = threading.Lock()
 def register(registry: ServiceRegistry | None = None) -> None:
     """Register the three services with ADK, for each of ``SCHEMES``.
 
-    Call it in the ``services.py`` beside your agents, which ``adk`` imports when it starts::
+    Call it in ``services.py`` in the folder of your agents, which ``adk`` imports when it starts::
 
         from holdfast.adapters.google_adk import register
 
@@ -43,7 +43,7 @@ def register(registry: ServiceRegistry | None = None) -> None:
 
 
 def session_service(uri: str, **options: Any) -> HoldfastSessionService:
-    """Return the session service of a URI; a ``class`` for ``services.yaml``.
+    """Return the session service of a URI, for ``class`` in ``services.yaml``.
 
     ::
 
@@ -53,7 +53,7 @@ def session_service(uri: str, **options: Any) -> HoldfastSessionService:
 
 
 def memory_service(uri: str, **options: Any) -> HoldfastMemoryService:
-    """Return the memory service of a URI; a ``class`` for ``services.yaml``.
+    """Return the memory service of a URI, for ``class`` in ``services.yaml``.
 
     ::
 
@@ -63,7 +63,7 @@ def memory_service(uri: str, **options: Any) -> HoldfastMemoryService:
 
 
 def artifact_service(uri: str, **options: Any) -> HoldfastArtifactService:
-    """Return the artifact service of a URI; a ``class`` for ``services.yaml``.
+    """Return the artifact service of a URI, for ``class`` in ``services.yaml``.
 
     ::
 
@@ -73,7 +73,7 @@ def artifact_service(uri: str, **options: Any) -> HoldfastArtifactService:
 
 
 def _portal(uri: str, options: dict[str, Any]) -> Portal:
-    """Return the state of a URI, which all services of this process share."""
+    """Return the open state of a URI, which all services of this process share."""
     unknown = sorted(options.keys() - {"agents_dir", "per_agent"})
     if unknown:
         raise ConfigError(

@@ -2,7 +2,7 @@
 
 A session is a state, in which one key holds what the service needs, and a log of its events. A
 session that is created again under the same id has another log. The states of a user and of an app
-are states too; an event and what it changes in all three are written in one step.
+are states too. An event and its changes to all three states are written in one transaction.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from holdfast.wiring.state import State
 
 _PAGE = 1_000
 _REMEMBERED = 10_000
-"""How many markers a service remembers the version of."""
+"""For how many session objects a service remembers the version."""
 
 
 class HoldfastSessionService(BaseSessionService):
@@ -100,7 +100,7 @@ class HoldfastSessionService(BaseSessionService):
     async def list_sessions(
         self, *, app_name: str, user_id: str | None = None
     ) -> ListSessionsResponse:
-        """Return the sessions of an app, or of one user of it, the last updated last."""
+        """Return the sessions of an app, or of one of its users; the last updated one is last."""
         found = await self._portal.arun(self._list(app_name, user_id))
         found.sort(key=lambda one: (one.last_update_time, one.user_id, one.id))
         return ListSessionsResponse(sessions=found)
@@ -115,9 +115,9 @@ class HoldfastSessionService(BaseSessionService):
         return await self._portal.arun(self._user_state(SessionName(app_name, user_id, "")))
 
     async def append_event(self, session: Session, event: Event) -> Event:
-        """Store an event and what it changes in the states, all or nothing.
+        """Store an event and its changes to the states, all or nothing.
 
-        Raises ``StaleSessionError`` if somebody else wrote to the session since it was read. An
+        Raises ``StaleSessionError`` if another caller wrote to the session since it was read. An
         event that is stored already, with the same id and content, is not stored again.
         """
         if event.partial:
@@ -228,7 +228,7 @@ class HoldfastSessionService(BaseSessionService):
         return await self._states.get_state(name.states[1])
 
     async def _append_in_turn(self, session: Session, event: Event) -> None:
-        """Append one event of a session after the other, since branches share a session object."""
+        """Append an event after the calls before it: branches share a session object."""
         name = SessionName(session.app_name, session.user_id, session.id)
         lock = self._locks.setdefault(name, asyncio.Lock())
         async with lock:
@@ -263,7 +263,7 @@ class HoldfastSessionService(BaseSessionService):
     async def _current(
         self, name: SessionName, session: Session, marker: Marker | None, event: Event
     ) -> tuple[Marker, int]:
-        """Return marker and version of a session, if nobody wrote since ``session`` was read."""
+        """Return marker and version; raises if the session changed since ``session`` was read."""
         [own] = await self._states.get_many(name.states[:1])
         if not own.version:
             raise _missing(name)

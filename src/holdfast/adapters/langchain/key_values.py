@@ -37,35 +37,35 @@ class HoldfastKeyValueStore(BaseStore[str, Any]):
         self._ttl_seconds = ttl_seconds
 
     def mget(self, keys: Sequence[str]) -> list[Any]:
-        """Return the values of keys; ``None`` for one that is not there."""
+        """Return the values of keys; ``None`` for a key that does not exist."""
         return self._portal.run(self._get(keys))
 
     async def amget(self, keys: Sequence[str]) -> list[Any]:
-        """Return the values of keys; ``None`` for one that is not there."""
+        """Return the values of keys; ``None`` for a key that does not exist."""
         return await self._portal.arun(self._get(keys))
 
     def mset(self, key_value_pairs: Sequence[tuple[str, Any]]) -> None:
-        """Set the values of keys; of several values for one key the last counts."""
+        """Set the values of keys. If a key occurs several times, its last value is stored."""
         self._portal.run(self._put(self._sets(key_value_pairs)))
 
     async def amset(self, key_value_pairs: Sequence[tuple[str, Any]]) -> None:
-        """Set the values of keys; of several values for one key the last counts."""
+        """Set the values of keys. If a key occurs several times, its last value is stored."""
         await self._portal.arun(self._put(self._sets(key_value_pairs)))
 
     def mdelete(self, keys: Sequence[str]) -> None:
-        """Delete keys, if they are there."""
+        """Delete keys. Keys that do not exist are ignored."""
         self._portal.run(self._put(self._deletes(keys)))
 
     async def amdelete(self, keys: Sequence[str]) -> None:
-        """Delete keys, if they are there."""
+        """Delete keys. Keys that do not exist are ignored."""
         await self._portal.arun(self._put(self._deletes(keys)))
 
     def yield_keys(self, *, prefix: str | None = None) -> Iterator[str]:
-        """Yield the keys that begin with a prefix, as they were at the first one."""
+        """Yield the keys that begin with a prefix, as of the moment when the first one is read."""
         yield from self._portal.run(self._keys(prefix))
 
     async def ayield_keys(self, *, prefix: str | None = None) -> AsyncIterator[str]:
-        """Yield the keys that begin with a prefix, as they were at the first one."""
+        """Yield the keys that begin with a prefix, as of the moment when the first one is read."""
         for key in await self._portal.arun(self._keys(prefix)):
             yield key
 

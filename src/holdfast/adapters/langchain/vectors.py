@@ -53,7 +53,7 @@ class HoldfastVectorStore(VectorStore):
         ids: Sequence[str | None] | None = None,
         **_options: Any,
     ) -> list[str]:
-        """Embed texts and store them, all or none; a text without an id gets one."""
+        """Embed and store texts, all or none. Returns their ids; missing ids are generated."""
         listed = list(texts)
         vectors = self._embedding.embed_documents(listed) if listed else []
         return self._portal.run(self._add(_documents(listed, metadatas, ids, vectors)))
@@ -66,17 +66,17 @@ class HoldfastVectorStore(VectorStore):
         ids: Sequence[str | None] | None = None,
         **_options: Any,
     ) -> list[str]:
-        """Embed texts and store them, all or none; a text without an id gets one."""
+        """Embed and store texts, all or none. Returns their ids; missing ids are generated."""
         listed = list(texts)
         vectors = await self._embedding.aembed_documents(listed) if listed else []
         return await self._portal.arun(self._add(_documents(listed, metadatas, ids, vectors)))
 
     def delete(self, ids: list[str] | None = None, **_options: Any) -> bool:
-        """Delete documents; without ``ids`` all of the collection."""
+        """Delete documents; without ``ids``, all documents of the collection."""
         return self._portal.run(self._delete(ids))
 
     async def adelete(self, ids: list[str] | None = None, **_options: Any) -> bool:
-        """Delete documents; without ``ids`` all of the collection."""
+        """Delete documents; without ``ids``, all documents of the collection."""
         return await self._portal.arun(self._delete(ids))
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:

@@ -11,7 +11,7 @@ from holdfast.values.checks import MAX_ID_BYTES
 
 
 def where_of(config: RunnableConfig) -> tuple[str, str]:
-    """Return the thread and the namespace of a config, as they are stored.
+    """Return the thread id and the namespace of a config, in the form in which they are stored.
 
     >>> where_of({"configurable": {"thread_id": "t1"}})
     ('t1', '')
@@ -21,9 +21,9 @@ def where_of(config: RunnableConfig) -> tuple[str, str]:
 
 
 def namespace_id(namespace: str) -> str:
-    """Return a namespace as it is stored.
+    """Return a namespace in the form in which it is stored.
 
-    Nested graphs have long namespaces: one above 512 bytes is stored as a hash.
+    Nested graphs have long namespaces: a namespace of more than 512 bytes is stored as a hash.
 
     >>> namespace_id("child:1")
     'child:1'
@@ -52,7 +52,7 @@ def version_text(version: object) -> str:
 
 
 def is_label(value: object) -> bool:
-    """Return whether a metadata value can be filtered by: the store's labels are JSON.
+    """Return whether a metadata value can be filtered by: a text, a finite number or ``None``.
 
     >>> is_label("loop"), is_label(float("nan"))
     (True, False)

@@ -37,9 +37,9 @@ from holdfast.wiring.state import State
 
 T = TypeVar("T")
 _NAMESPACE = "holdfast.namespace"
-"""The label of a checkpoint whose namespace is stored as a hash."""
+"""The label that holds the namespace of a checkpoint if it is stored as a hash."""
 _PAGE = 100
-"""Number of checkpoints that are read from the state's loop at a time."""
+"""How many checkpoints a list reads from the state at a time."""
 
 
 class HoldfastSaver(BaseCheckpointSaver[str]):
@@ -77,12 +77,12 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         self._forks = forks
 
     def get_next_version(self, current: str | None, channel: None) -> str:  # noqa: ARG002 - theirs
-        """Return a version that sorts after the current one; two branches never get the same."""
+        """Return a version that sorts after ``current``. Branches never get the same version."""
         number = 0 if current is None else int(str(current).partition(".")[0])
         return f"{number + 1:032}.{secrets.randbelow(10**16):016}"
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """Return a checkpoint; without an id the newest of its thread and namespace."""
+        """Return a checkpoint; without an id, the newest of its namespace. ``None`` if absent."""
         return self._tuple(await self._portal.arun(self._get(config), settle=False))
 
     async def alist(
@@ -120,7 +120,7 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         task_id: str,
         task_path: str = "",
     ) -> None:
-        """Store what a task wrote after a checkpoint."""
+        """Store the writes of a task that ran after a checkpoint."""
         await self._portal.arun(self._put_writes(config, writes, task_id, task_path))
 
     async def adelete_thread(self, thread_id: str) -> None:
@@ -142,12 +142,12 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
     async def aget_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
-        """Return the writes of channels since their last value, in one query."""
+        """Return the writes to channels since their last stored value, in one query."""
         above = await self._portal.arun(self._above(config, channels), settle=False)
         return self._history(channels, above)
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """Return a checkpoint."""
+        """Return a checkpoint; without an id, the newest of its namespace. ``None`` if absent."""
         return self._tuple(self._portal.run(self._get(config)))
 
     def list(
@@ -175,7 +175,7 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Store a checkpoint."""
+        """Store a checkpoint and the values of the channels that changed."""
         return self._portal.run(self._put(config, checkpoint, metadata, new_versions))
 
     def put_writes(
@@ -185,7 +185,7 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         task_id: str,
         task_path: str = "",
     ) -> None:
-        """Store what a task wrote."""
+        """Store the writes of a task that ran after a checkpoint."""
         self._portal.run(self._put_writes(config, writes, task_id, task_path))
 
     def delete_thread(self, thread_id: str) -> None:
@@ -201,13 +201,13 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         self._portal.run(self._copy(source_thread_id, target_thread_id))
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """Delete old checkpoints."""
+        """Delete old checkpoints, except those that delta channels need."""
         self._portal.run(self._prune(thread_ids, strategy))
 
     def get_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
-        """Return the writes of channels since their last value."""
+        """Return the writes to channels since their last stored value."""
         return self._history(channels, self._portal.run(self._above(config, channels)))
 
     @property
@@ -364,7 +364,7 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
 
 
 class _Pages:
-    """A list of checkpoints, read on the state's loop page by page."""
+    """Iterates over a list of checkpoints, which is read page by page on the state's event loop."""
 
     def __init__(self, portal: Portal, which: dict[str, Any]) -> None:
         self.portal = portal

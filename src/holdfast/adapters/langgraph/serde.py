@@ -1,4 +1,4 @@
-"""Restricts what a stored row is decoded to: plain values, LangGraph's types, allowed classes."""
+"""Restricts what stored rows are decoded to: plain values, LangGraph's types, allowed classes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from holdfast.values.errors import CodecError
 
 Allowed: TypeAlias = type | tuple[str, str]
-"""A class, or its module and name."""
+"""A class, or a pair of its module and its name."""
 
 _KINDS = frozenset({"null", "bytes", "bytearray", "msgpack"})
 _refused: ContextVar[list[str] | None] = ContextVar("_refused", default=None)
@@ -35,7 +35,7 @@ class StrictSerializer(JsonPlusSerializer):
         )
 
     def loads_typed(self, data: tuple[str, bytes]) -> Any:
-        """Return the value of typed bytes, or raise ``CodecError``."""
+        """Return the decoded value. Raises ``CodecError`` if it names a class not allowed."""
         kind = data[0]
         if kind not in _KINDS:
             raise CodecError(f"a checkpoint has a value of the kind {kind!r}, which is never read")

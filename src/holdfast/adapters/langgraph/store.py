@@ -37,7 +37,7 @@ from holdfast.wiring.state import State
 Vectors = Mapping[str, list[float]]
 _WHOLE = "$"
 _ROOT = "langgraph"
-"""The first label of all namespaces: items of others are not seen."""
+"""The first label of all namespaces, which separates these items from others in ``state.items``."""
 
 
 class HoldfastStore(BaseStore):
@@ -68,7 +68,7 @@ class HoldfastStore(BaseStore):
         self._fields = list((index or {}).get("fields") or [_WHOLE])
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Run operations and wait for them: reads first, then all puts in one step."""
+        """Run operations and wait for them: reads first, then all puts in one transaction."""
         asked, queries, texts = self._planned(ops)
         embedder = self.embeddings
         near = [embedder.embed_query(query) for query in queries] if embedder else []
@@ -77,7 +77,7 @@ class HoldfastStore(BaseStore):
         return self._portal.run(self._run(asked, *vectors))
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """Run operations: reads first, then all puts in one step."""
+        """Run operations: reads first, then all puts in one transaction."""
         asked, queries, texts = self._planned(ops)
         embedder = self.embeddings
         near = await self._near(queries) if queries else []
@@ -93,7 +93,7 @@ class HoldfastStore(BaseStore):
         return list(await asyncio.gather(*map(self.embeddings.aembed_query, queries)))
 
     def _planned(self, ops: Iterable[Op]) -> tuple[list[Op], list[str], list[str]]:
-        """Check operations. Returns them, the queries and the texts to embed, each once."""
+        """Check operations. Returns them, and the queries and texts to embed, without repeats."""
         asked = list(ops)
         for op in asked:
             if not isinstance(op, (GetOp, SearchOp, PutOp, ListNamespacesOp)):
@@ -115,7 +115,7 @@ class HoldfastStore(BaseStore):
         return list(dict.fromkeys(found))
 
     def _embedded(self, texts: list[str], found: Sequence[Any]) -> Vectors:
-        """Return the vectors of texts; one of zeros, which has no direction, is empty."""
+        """Return the vectors of texts; the vector of a text is empty if it has only zeros."""
         if len(found) != len(texts):
             raise InvalidInputError(
                 "index.embed", f"returned {len(found)} vectors for {len(texts)} texts"
@@ -133,7 +133,7 @@ class HoldfastStore(BaseStore):
         return dict(zip(texts, usable, strict=True))
 
     async def _run(self, ops: list[Op], queries: Vectors, texts: Vectors) -> list[Result]:
-        """Run operations on the state's loop."""
+        """Run operations on the event loop of the state."""
         items = self._portal.state.items
         results: list[Result] = [None] * len(ops)
         for refresh in (False, True):
@@ -169,25 +169,25 @@ class HoldfastStore(BaseStore):
 
 
 def _last_puts(ops: Iterable[Op]) -> list[PutOp]:
-    """Return the puts; of several of one item the last."""
+    """Return the puts; if several are for the same item, only the last of them."""
     last = {(tuple(op.namespace), op.key): op for op in ops if isinstance(op, PutOp)}
     return list(last.values())
 
 
 def _path(labels: Iterable[str]) -> tuple[str, ...]:
-    """Return the namespace of items for one of LangGraph's."""
+    """Return the namespace in ``state.items`` for a namespace of LangGraph."""
     return (_ROOT, *map(id_of, labels))
 
 
 def _labels(path: Sequence[str]) -> tuple[str, ...]:
-    """Return LangGraph's namespace for one of items."""
+    """Return the namespace of LangGraph for a namespace in ``state.items``."""
     return tuple(map(text_of, path[1:]))
 
 
 async def _get(
     items: ItemStore, ops: list[GetOp], *, refresh: bool
 ) -> dict[tuple[tuple[str, ...], str], Item]:
-    """Return the items that are there, by namespace and key."""
+    """Return the items that exist, by namespace and key."""
     keys = [stored.ItemKey(_path(op.namespace), id_of(op.key)) for op in ops]
     found: dict[tuple[tuple[str, ...], str], Item] = {}
     for first in range(0, len(keys), ITEMS_PER_CALL):
@@ -230,7 +230,10 @@ async def _list(items: ItemStore, op: ListNamespacesOp) -> list[tuple[str, ...]]
 def _pattern(
     conditions: Iterable[MatchCondition], kind: Literal["prefix", "suffix"]
 ) -> list[str | None] | None:
-    """Return conditions as one path, a suffix from its end; ``None`` if they exclude each other."""
+    """Return match conditions as one pattern; a suffix is reversed.
+
+    Returns ``None`` if no namespace can meet all conditions.
+    """
     merged: list[str | None] = []
     for condition in conditions:
         if condition.match_type != kind:

@@ -1,7 +1,7 @@
 """Converts a filter of LangGraph's stores to the filter language of Holdfast.
 
-There a dict without operators compares the keys that it names, a list equals a list as a whole, and
-a missing key equals ``None``. ``docs/how-to/langgraph.md`` names what differs.
+In LangGraph, a dict without operators compares the keys that it names, a list must equal the whole
+list, and a missing key equals ``None``. ``docs/how-to/langgraph.md`` lists the differences.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _equal(path: str, value: Any) -> dict[str, Any]:
 
 
 def _number(operand: Any) -> Any:
-    """Return a text of a number as the number, as the framework does."""
+    """Return a text that contains a number as that number, as LangGraph does."""
     if not isinstance(operand, str):
         return operand
     try:

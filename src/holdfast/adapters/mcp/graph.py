@@ -1,8 +1,8 @@
 """The knowledge graph of an MCP memory server: entities with observations, and relations.
 
-Each entity and each relation is an item, with its number as its key: the order of creation. One
-more item, the head, has the next number. Every write also writes the head and expects the version
-that was read, so that two writers at once lose nothing.
+Each entity and each relation is an item, whose key is its number in the order of creation. One more
+item, the head, holds the next number. Every write also writes the head, and fails if the head's
+version is not the one that was read, so that concurrent writers lose nothing.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _PAGE = 1_000
 """How many items one search returns."""
 
 MAX_SIZE = 8 << 20
-"""How large a graph may grow, since it is read and answered as a whole."""
+"""The maximal size of a graph, since it is read and returned as a whole."""
 
 _TEXT_SIZE = 100
-"""What a text of the graph counts in addition to its characters: it takes memory, too."""
+"""What each text of the graph counts in addition to its characters, for the memory it needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Graph:
     size: int = 0
 
     def to_json(self) -> dict[str, list[Row]]:
-        """Return it as the tools do.
+        """Return the graph in the form in which the tools return it.
 
         >>> Graph().to_json()
         {'entities': [], 'relations': []}
@@ -54,7 +54,7 @@ class Graph:
         }
 
     def around(self, entities: Iterable[Row]) -> dict[str, list[Row]]:
-        """Return entities, and the relations that begin or end at one of them.
+        """Return the entities, and all relations that begin or end at one of them.
 
         >>> Graph().around([])
         {'entities': [], 'relations': []}
@@ -106,10 +106,10 @@ class _Draft:
 
 
 class MemoryGraph:
-    """The graph of one owner, by name.
+    """The knowledge graph of one owner, whose entities are identified by name.
 
-    A read costs one round trip if nothing has changed since the last one, a write one more. A write
-    by which the graph would grow above ``MAX_SIZE`` raises ``InvalidInputError``.
+    A read costs one round trip if nothing has changed since the last read; a write costs one more.
+    A write that would make the graph larger than ``MAX_SIZE`` raises ``InvalidInputError``.
 
     ::
 
@@ -175,7 +175,7 @@ class MemoryGraph:
     async def create_entities(self, entities: Sequence[Row]) -> list[Row]:
         """Add the entities whose names are new, and return them.
 
-        Two of one call that have the same name are both added, as in the reference server. ::
+        Two entities of one call with the same name are both added, as in the reference server. ::
 
             added = await graph.create_entities(entities)
         """
@@ -209,7 +209,7 @@ class MemoryGraph:
         return await self._change(edit)
 
     async def add_observations(self, observations: Sequence[tuple[str, list[str]]]) -> list[Row]:
-        """Add observations to entities, all or none. Raises ``NotFoundError`` for an unknown one.
+        """Add observations to entities, all or none. An unknown entity raises ``NotFoundError``.
 
         ::
 
@@ -237,7 +237,7 @@ class MemoryGraph:
         await self._change(edit)
 
     async def delete_observations(self, deletions: Sequence[tuple[str, list[str]]]) -> None:
-        """Delete observations of entities; what is not there is left out.
+        """Delete observations of entities. Observations that do not exist are ignored.
 
         ::
 
@@ -325,7 +325,7 @@ class MemoryGraph:
 
 
 def _observe(draft: _Draft, observations: Sequence[tuple[str, list[str]]]) -> list[Row]:
-    """Add observations, in time that grows with their number and that of the texts there are."""
+    """Add observations, in time linear in the number of new and existing observations."""
     numbers, answer = draft.numbers(), list[Row]()
     texts: dict[int, tuple[list[str], set[str]]] = {}
     for name, contents in observations:

@@ -52,7 +52,7 @@ def memory_server(
     """Return a server whose calls work on the data of ``caller_of(request)``.
 
     ``request`` is the HTTP request of a call, or ``None`` over stdio. With ``subscriptions``,
-    clients may ask to be notified when the graph changes: for a server with one caller. ::
+    clients may subscribe to changes of the graph; use it only if the server has one caller. ::
 
         caller = Caller(state.for_owner("ana"), "mcp", MemoryGraph(state.items))
         server = memory_server(lambda request: caller)
@@ -96,7 +96,7 @@ class _Answers:
         return ListToolsResult(tools=found)
 
     async def call_tool(self, context: Any, params: CallToolRequestParams) -> CallToolResult:
-        """Run a tool; what went wrong is part of its result."""
+        """Run a tool; an error is returned as part of its result."""
         caller, tool = self._caller_of(context.request), self._tools.get(params.name)
         if tool is None:
             raise MCPError(INVALID_PARAMS, f"there is no tool {params.name!r}: list the tools")
@@ -140,13 +140,13 @@ class _Answers:
         return ReadResourceResult(contents=[found])
 
     async def subscribe(self, _context: Any, params: SubscribeRequestParams) -> EmptyResult:
-        """Notify the client when the resource changes, up to protocol version 2025-11-25."""
+        """Notify the client when the resource changes; for protocol versions up to 2025-11-25."""
         _check_uri(params.uri)
         self._subscribed.add(str(params.uri))
         return EmptyResult()
 
     async def unsubscribe(self, _context: Any, params: UnsubscribeRequestParams) -> EmptyResult:
-        """Notify the client no longer."""
+        """Stop notifying the client."""
         self._subscribed.discard(str(params.uri))
         return EmptyResult()
 

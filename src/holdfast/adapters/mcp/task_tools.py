@@ -59,11 +59,11 @@ class TaskAnswer(msgspec.Struct):
     updated_at: str
     note: str
     question: str
-    """What the task asks; empty unless it waits for an answer."""
+    """The question that the task asks; empty unless the task waits for an answer."""
 
     messages: list[str]
     artifacts: list[str]
-    """The names of what it has produced."""
+    """The names of the artifacts that the task has produced."""
 
 
 class Tasks(msgspec.Struct):

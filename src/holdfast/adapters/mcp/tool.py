@@ -1,4 +1,4 @@
-"""What a tool of the memory server is: its name, its schemas and the function that does it."""
+"""A tool of the memory server: its name, its schemas and the function that runs it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ A page of them is then an answer of moderate size, and no question takes long to
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """On whose data a call works: the stores of one owner, an agent, and its graph.
+    """Whose data a call reads and writes: the stores of one owner, an agent, and its graph.
 
     ::
 
@@ -33,7 +33,7 @@ class Caller:
     """
 
     state: State
-    """The view of one owner, or of what nobody owns: ``state.for_owner(...)``."""
+    """The view of one owner, or of the data without an owner: ``state.for_owner(...)``."""
 
     agent: str
     graph: MemoryGraph
@@ -50,7 +50,7 @@ class Done(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool. ``arguments`` and ``answer`` are Structs: the schemas are made of them."""
+    """One tool. The JSON schemas are generated from the Structs ``arguments`` and ``answer``."""
 
     name: str
     title: str
@@ -59,14 +59,14 @@ class Tool:
     answer: type[msgspec.Struct]
     run: Callable[[Caller, Any], Awaitable[msgspec.Struct]]
     reads: bool = False
-    """Whether it changes nothing."""
+    """Whether the tool only reads."""
 
     deletes: bool = False
     text: Callable[[Any], str] | None = None
-    """How an answer is written as text; by default, as JSON."""
+    """Converts an answer to text; by default it is written as JSON."""
 
     async def call(self, caller: Caller, arguments: dict[str, Any]) -> tuple[str, Any]:
-        """Check the arguments, run it, and return the answer as text and as JSON values."""
+        """Check the arguments, run the tool, and return its answer as text and as JSON values."""
         try:
             checked = msgspec.convert(arguments, self.arguments)
         except msgspec.ValidationError as error:
@@ -86,7 +86,7 @@ def as_text(value: Any) -> str:
 
 
 def schema_of(kind: type[msgspec.Struct]) -> dict[str, Any]:
-    """Return the JSON schema of a Struct, without references: not every client follows them.
+    """Return the JSON schema of a Struct, without ``$ref``, which some clients do not support.
 
     >>> schema_of(Done)["required"]
     ['success', 'message']

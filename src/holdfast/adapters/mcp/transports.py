@@ -19,7 +19,7 @@ from holdfast.adapters.mcp.graph import MemoryGraph
 from holdfast.wiring.state import State
 
 _GRAPHS = 64
-"""How many graphs a server over HTTP remembers between calls."""
+"""How many graphs a server over HTTP keeps in memory between calls."""
 
 
 class StdioServer:
@@ -37,9 +37,9 @@ class StdioServer:
 
     @property
     def waits_for_input(self) -> bool:
-        """Whether it was stopped while a thread reads standard input.
+        """Whether the server was stopped while a thread still reads standard input.
 
-        Nothing can interrupt that thread, and a process that has it ends only by ``os._exit``.
+        Nothing can interrupt that thread. A process with such a thread ends only by ``os._exit``.
         """
         return self._serving is not None and not self._serving.done()
 
@@ -48,7 +48,7 @@ class StdioServer:
         self._closing.set()
 
     async def run(self) -> None:
-        """Answer until the client leaves."""
+        """Answer requests until the client closes the connection."""
         self._serving = asyncio.create_task(self._serve(), name="mcp")
         stopping = asyncio.create_task(self._closing.wait(), name="stop")
         await asyncio.wait([self._serving, stopping], return_when=asyncio.FIRST_COMPLETED)
@@ -91,13 +91,13 @@ class HttpEndpoint:
         await self._app(scope, receive, send)
 
     def running(self) -> AbstractAsyncContextManager[None]:
-        """Answer requests inside of the block."""
+        """Answer requests inside the ``async with`` block."""
         running: AbstractAsyncContextManager[None] = self._manager.run()
         return running
 
 
 class Graphs:
-    """The graphs of owners, kept while they are in use: an unchanged one is not read again.
+    """The graphs of recent owners, kept in memory: an unchanged graph is not read again.
 
     ::
 

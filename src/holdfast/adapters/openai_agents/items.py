@@ -1,4 +1,4 @@
-"""Items of the OpenAI Agents SDK, and the messages that they are stored as."""
+"""Converts items of the OpenAI Agents SDK to the messages that they are stored as, and back."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from holdfast.values.content import (
 from holdfast.values.errors import InvalidInputError
 
 RAW = "openai.item"
-"""The key of a message's metadata under which an item is kept whole."""
+"""The metadata key of a message under which the complete item is stored."""
 
 MOST_TEXT = 100_000
-"""How many characters of an item are also text of its message, for recall."""
+"""How many characters of an item are also stored as text of its message, for recall."""
 
 _ROLES: dict[str, Role] = {
     "user": "user",
@@ -33,8 +33,8 @@ _ROLES: dict[str, Role] = {
 def to_message(field: str, item: object) -> ChatMessage:
     """Return the message of an item. Errors name ``field``.
 
-    A plain text of a user, an assistant or the system is a plain message. Any other item is kept
-    whole in the metadata, and its text is put into blocks, so that recall finds it.
+    A plain text of a user, an assistant or the system becomes a plain message. Any other item is
+    stored in the metadata, and its text also in blocks, so that recall finds it.
 
     >>> to_message("items[0]", {"role": "user", "content": "hello"}).text
     'hello'
@@ -50,7 +50,7 @@ def to_message(field: str, item: object) -> ChatMessage:
 
 
 def to_item(message: ChatMessage) -> dict[str, Any]:
-    """Return the item of a message, equal to the one that it was made of.
+    """Return the item of a message, equal to the item that the message was made from.
 
     >>> to_item(ChatMessage.user("hello"))
     {'role': 'user', 'content': 'hello'}
@@ -71,7 +71,7 @@ def _plain(field: str, item: object) -> dict[str, Any]:
 
 
 def _blocks(raw: Mapping[str, Any]) -> tuple[Role, list[ContentBlock]]:
-    """Return the role of an item, and its content as far as blocks can say it."""
+    """Return the role of an item, and the part of its content that blocks can represent."""
     kind, call = raw.get("type"), raw.get("call_id")
     name, output = raw.get("name"), raw.get("output")
     if (

@@ -23,16 +23,16 @@ T = TypeVar("T")
 _log = logging.getLogger("holdfast.openai_agents")
 
 AGENT = "openai-agents"
-"""The agent whose transcript the items are, unless another one is passed."""
+"""The default agent, in whose transcript the items are stored."""
 
 CANDIDATES = 10
-"""How many items that are neither user messages nor compactions start a compaction."""
+"""How many items that are neither user messages nor compactions trigger a compaction."""
 
 Item: TypeAlias = Any
 """An input item of the Responses API: the SDK's ``TResponseInputItem``."""
 
 Compact: TypeAlias = Callable[[list[Item]], Awaitable[Sequence[Item]]]
-"""Takes the whole history of a session, and returns the items to keep in its place."""
+"""Takes the whole history of a session, and returns the items that replace it."""
 
 
 class HoldfastSession:
@@ -67,7 +67,7 @@ class HoldfastSession:
         self._id = id_of(session_id)
 
     async def get_items(self, limit: int | None = None) -> list[Item]:
-        """Return the newest ``limit`` items, oldest first; without a limit that of the settings.
+        """Return the newest ``limit`` items, oldest first; by default the limit of the settings.
 
         ::
 
@@ -79,7 +79,7 @@ class HoldfastSession:
         return [to_item(one) for one in await self._messages(most)]
 
     async def add_items(self, items: list[Item]) -> None:
-        """Append items next to each other, all or none.
+        """Append items, all or none; no other item comes between them.
 
         ::
 
@@ -118,7 +118,7 @@ class HoldfastSession:
         )
 
     async def _call(self, use: Callable[[History], Awaitable[T]]) -> T:
-        """Use the transcripts on the state's loop: a state serves no other."""
+        """Run ``use`` on the event loop of the state, since a state works on no other."""
 
         async def used() -> T:
             return await use(self._portal.state.history)
@@ -130,9 +130,9 @@ class CompactingSession(HoldfastSession):
     """A session whose history is replaced by ``compact`` after a turn, once it is long.
 
     The Runner calls ``run_compaction`` after each turn. ``compact`` gets all items and returns
-    those to keep in their place, as ``client.responses.compact`` does; the replacement is one step.
-    ``should_compact`` decides by the items; by default 10 of them must be neither user messages nor
-    compactions. ::
+    those that replace them, as ``client.responses.compact`` does; they are replaced in one step.
+    ``should_compact`` gets the items and decides; by default, 10 of them must be neither user
+    messages nor compactions. ::
 
         async def compact(items):
             return (await client.responses.compact(model="gpt-4.1", input=items)).output

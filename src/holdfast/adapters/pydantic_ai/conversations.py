@@ -34,7 +34,7 @@ _RECORDS = (_ROOT, "records")
 _FAMILIES = (_ROOT, "families")
 _PAGE = 1_000
 _REMEMBERED = 10_000
-"""How many entries a store remembers the family of."""
+"""For how many entries a store remembers the family."""
 
 
 class HoldfastConversations(ConversationStore):
@@ -61,7 +61,7 @@ class HoldfastConversations(ConversationStore):
     async def read_records(
         self, *, scope: str | None = None, limit: int | None = None
     ) -> Sequence[ConversationRecord]:
-        """Return records, the last saved first."""
+        """Return the records of conversations, the most recently saved first."""
         wanted = None if scope is None else {"record.scope": scope}
         items = await self._portal.arun(self._all(_RECORDS, filter=wanted))
         found = [self._record(item) for item in items]
@@ -78,11 +78,11 @@ class HoldfastConversations(ConversationStore):
         await self._portal.arun(self._write(record, new_entries, expected_revision))
 
     async def delete_record(self, conversation_id: str, *, expected_revision: str) -> None:
-        """Delete a conversation, and the entries that no other one uses."""
+        """Delete a conversation, and the entries that no other conversation uses."""
         await self._portal.arun(self._delete(conversation_id, expected_revision))
 
     async def read_entry(self, entry_id: str) -> ConversationEntry:
-        """Return an entry. Raises ``KeyError`` if there is none."""
+        """Return an entry. Raises ``KeyError`` if it does not exist."""
         return await self._portal.arun(self._entry(entry_id))
 
     async def read_history(
@@ -138,7 +138,7 @@ class HoldfastConversations(ConversationStore):
             return
 
     async def _join(self, record: ConversationRecord) -> tuple[str, list[ItemPut]]:
-        """Return the family of a new conversation, and the put that makes it a member."""
+        """Return the family of a new conversation, and the item write that makes it a member."""
         source = record.forked_from
         forked = await self._record_item(source) if source is not None else None
         if forked is None:
@@ -178,7 +178,7 @@ class HoldfastConversations(ConversationStore):
             return
 
     async def _unused(self, family: str, members: Sequence[str]) -> list[ItemPut]:
-        """Return the deletes of entries that no history or branch of the members has."""
+        """Return the writes that delete the entries that no member's history or branch uses."""
         rows = await self._all(_entries(family))
         parents = {item.value["id"]: item.value["parent_id"] for item in rows}
         used: set[str] = set()
@@ -225,7 +225,7 @@ class HoldfastConversations(ConversationStore):
         return [_from_json(one) for one in reversed(found)]
 
     async def _family(self, entry_id: str) -> str:
-        """Return the family of an entry: as the record named it, or by looking everywhere."""
+        """Return the family of an entry: the remembered one, or by a search of all families."""
         if entry_id in self._families:
             return self._families[entry_id]
         hits = await self._items.search((_ROOT, "entries"), filter={"id": entry_id}, limit=1)
