@@ -38,7 +38,7 @@ class TicksRunTwice(InMemorySchedules):
     "test_each_tick_of_many_runs_makes_one_task_and_none_is_lost",
     "test_missed_ticks_make_a_task_each_on_request_up_to_the_limit",
     "test_a_clock_that_is_set_back_runs_no_tick_twice",
-    "test_a_schedule_with_a_context_id_makes_all_its_tasks_in_that_context",
+    "test_a_schedule_with_a_session_id_makes_all_its_tasks_in_that_context",
     "test_a_tick_that_a_clients_clock_change_skips_runs_after_the_gap",
     "test_a_tick_that_a_clients_clock_change_repeats_runs_once",
 )

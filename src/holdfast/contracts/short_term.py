@@ -351,7 +351,8 @@ class States(Front, ShortTerm):
         session, wanted = self._wanted(session_id, keys)
         if version is None:
             return self._scope.own_state(await self._storage.read(session, wanted))
-        found = await self._storage.read_version(session, version)
+        # Version 0 is that of no state.
+        found = await self._storage.read_version(session, version) if version else None
         if found is None:
             raise NotFoundError("state version", f"{session_id}@{version}")
         if wanted is not None:

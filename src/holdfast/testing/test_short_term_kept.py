@@ -110,6 +110,8 @@ async def test_a_version_that_is_not_kept_is_not_found(kept: ShortTerm) -> None:
             await kept.snapshot("s1", at=at)
         assert caught.value.key == f"s1@{at}"
     with pytest.raises(NotFoundError):
+        await kept.snapshot("absent", at=0)
+    with pytest.raises(NotFoundError):
         await kept.snapshot("absent", at=version)
 
 

@@ -113,7 +113,7 @@ class NaiveShortTerm:
     ) -> StateSnapshot:
         """The last row, or that of a version."""
         version, state, _, expires_at = self._last(session_id)
-        if at is not None and at != version:
+        if at == 0 or (at is not None and at != version):
             if at not in [one.version for one in await self.versions(session_id)]:
                 raise NotFoundError("state version", f"{session_id}@{at}")
             version, state = at, copy.deepcopy(self.rows[at - 1][2])
