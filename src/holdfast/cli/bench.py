@@ -27,10 +27,10 @@ ReportTo = Annotated[
 
 @app.callback()
 def bench() -> None:
-    """Measure Holdfast against the bare driver, other libraries and an article's sample.
+    """Compare Holdfast with the bare driver, other libraries and the code of an article.
 
-    Each suite starts its own servers in temporary folders and measures all contestants in
-    alternation in one process. Run it on an idle machine, and compare ratios, not absolute figures.
+    Each suite starts its own servers in temporary folders and runs all candidates alternately in
+    one process. Run it on an idle machine, and compare ratios, not absolute figures.
     """
 
 

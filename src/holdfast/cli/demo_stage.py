@@ -143,7 +143,7 @@ class Stage:
         return pid
 
     def stop(self) -> None:
-        """Stop all processes, with SIGTERM first; the last one stops Postgres."""
+        """Send SIGTERM to all processes, and SIGKILL to those that do not exit in time."""
         for process in self._processes.values():
             process.terminate()
         limit = time.monotonic() + STOPPED_WITHIN_SECONDS

@@ -187,7 +187,7 @@ class Seal:
             check_unsealed(field, text)
 
     def check_vectors(self, vectors: object) -> None:
-        """Raise if there are vectors, and the settings do not allow unencrypted vectors."""
+        """Raise ``NotSupportedError`` for vectors, unless unencrypted vectors are allowed."""
         if vectors and self.keys is not None and not self._plain_vectors:
             raise NotSupportedError(
                 "sealed",

@@ -1,10 +1,10 @@
 """Converts parts, messages, tasks and artifacts between A2A and Holdfast.
 
-A2A fields that a block has no field for are stored with its message under ``holdfast.wire`` and
-sent back with it: metadata of parts, names of text parts, extensions, references. Metadata keys
-that begin with ``holdfast.`` are Holdfast's in A2A messages, too. ``holdfast.type`` is the kind of
-block if the media type does not determine it; ``holdfast.name`` and ``holdfast.role`` are fields
-that A2A does not have.
+From A2A: fields that Holdfast's content blocks do not have (metadata of parts, names of text parts,
+extensions, references) are stored with the message under ``holdfast.wire`` and sent back with it.
+
+To A2A: ``holdfast.type``, if the media type does not determine the kind of block, ``holdfast.name``
+and ``holdfast.role`` are sent as metadata. Keys that begin with ``holdfast.`` are reserved.
 """
 
 from __future__ import annotations

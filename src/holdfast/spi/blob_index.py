@@ -57,7 +57,10 @@ class BlobIndexStorage(Protocol):
 
     @abstractmethod
     async def take_expired(self, limit: int, retry_seconds: float) -> list[IndexedBlob]:
-        """Hide and return expired blobs, and those taken ``retry_seconds`` ago, earliest first."""
+        """Hide and return expired blobs, earliest first.
+
+        It returns a blob again if it is not deleted ``retry_seconds`` after it was returned.
+        """
 
     @abstractmethod
     async def forget(self, refs: Sequence[str]) -> int:

@@ -217,9 +217,9 @@ class EventStorage(Protocol):
 
     @abstractmethod
     async def nearest(self, scope: EventScope, vector: list[float], limit: int) -> NearestEvents:
-        """Return the events with the closest vectors; no events if the log has another dimension.
+        """Return the events with the closest vectors; none if those stored have another dimension.
 
-        Raises ``too_many_agents`` as ``search`` does.
+        Raises ``InvalidInputError`` for too many agents, as ``search`` does.
         """
 
 

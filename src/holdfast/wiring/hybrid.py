@@ -196,9 +196,9 @@ class _Tenants:
                 raise UnavailableError("redis", str(error)) from error
 
     async def release(self) -> None:
-        """Release this writer at the end of its process, if all its acknowledged writes are stored.
+        """Unregister this process as a writer, if all its acknowledged writes are stored.
 
-        Other processes then need no confirmation from it.
+        Other processes then do not wait for it to confirm its writes.
         """
         if not self._writer:
             return

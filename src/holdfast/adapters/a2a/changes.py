@@ -44,7 +44,7 @@ def metadata_of(task: pb.Task, history: Any = None) -> dict[str, Any]:
 
 
 def chosen_history(stored: TaskRecord | None) -> Any:
-    """Return the messages that a stored task's history was set to; ``None`` if it was not."""
+    """Return the history that a client has set for a stored task; ``None`` if none was set."""
     return stored.metadata.get(KEPT, {}).get("history") if stored else None
 
 

@@ -114,9 +114,9 @@ class Grants:
         )
 
     async def settle(self, session: str) -> None:
-        """Record that nothing which this process acknowledged in a session is lost.
+        """Record that every event which this process acknowledged in a session is stored.
 
-        It first writes the events that it remembers and the hot log has lost to the durable log. ::
+        Before that, events that Redis lost are written to Postgres from this process's memory. ::
 
             await grants.settle("s1")
         """

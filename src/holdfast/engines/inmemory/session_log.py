@@ -33,8 +33,8 @@ class SessionRecord:
 class SessionLog:
     """The stored events of one tenant, by session and by agent.
 
-    ``index`` indexes an agent's new events before it returns the index. So an append does no
-    indexing, and a search finds new events at once.
+    New events are indexed when ``index`` is called, not when they are appended. So a search always
+    finds the newest events.
     """
 
     sessions: dict[str, SessionRecord] = field(default_factory=dict)

@@ -26,7 +26,7 @@ _WRITES = ("tasks", "indexes", "written", "written_kinds", "written_datas", "pat
 
 
 class PostgresCheckpoints(CheckpointStorage):
-    """Stores checkpoints, with one row for each checkpoint, channel value and write.
+    """Stores checkpoints of graphs: one row for each checkpoint, channel value and pending write.
 
     ::
 

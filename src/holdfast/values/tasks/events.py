@@ -83,7 +83,7 @@ class Transition:
 
 @dataclass(frozen=True, slots=True)
 class TaskRequest:
-    """A client's request to a task that could not be carried out at once.
+    """A client's request that was stored because the task could not be stopped at once.
 
     >>> TaskRequest("cancel").what
     'cancel'

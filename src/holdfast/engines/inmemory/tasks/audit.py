@@ -1,4 +1,4 @@
-"""The timelines of the in-memory ledger, and the feedback on tasks."""
+"""The events of tasks in memory, and the feedback on tasks."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ _SQL = load("ledger_changes")
 
 
 class PostgresChanges(LedgerView, ChangeStorage):
-    """The feed of state changes of tasks. A position in it is a transaction number."""
+    """The feed of state changes; a position is a transaction id, a task id and an event number."""
 
     async def changes(self, owner: str | None, after: ChangePosition, limit: int) -> FoundChanges:
         """Read the changes whose transactions are older than every open transaction."""
