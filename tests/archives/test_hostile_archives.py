@@ -56,7 +56,7 @@ def _with(data: bytes, **fields: Any) -> bytes:
 
 
 HOSTILE: dict[str, tuple[Callable[[Path], Any], type[Exception], str]] = {
-    "a path as a kind": (_a_path, InvalidInputError, "no kind of records"),
+    "a path as a kind": (_a_path, InvalidInputError, "unknown record kind"),
     "a path as a digest": (
         lambda folder: _a_blob(folder, "../../etc/passwd"),
         InvalidInputError,

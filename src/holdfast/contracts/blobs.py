@@ -347,8 +347,8 @@ class StoredBlobs(Front, Blobs):
             raise NotSupportedError(
                 "blob",
                 f"blobs.{name} for one owner",
-                why="blobs are not divided by owner: "
-                f"call blobs.{name} of the state that the view was made of",
+                why=f"owners share stored blobs: call blobs.{name} of the state, not of "
+                "state.for_owner(...)",
             )
 
     def _kept_as(

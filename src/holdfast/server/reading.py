@@ -218,7 +218,9 @@ def check_part_count(count: int) -> None:
     >>> check_part_count(1)
     """
     if count > MAX_PARTS:
-        raise InvalidParamsError(message=f"message.parts: a message has at most {MAX_PARTS} parts")
+        raise InvalidParamsError(
+            message=f"message.parts: must have at most {MAX_PARTS} parts: send several messages"
+        )
 
 
 def parsed(value: dict[str, Any], model: type[M], *, strict: bool = False) -> M:

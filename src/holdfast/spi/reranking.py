@@ -91,7 +91,10 @@ async def _scored(reranker: Reranker, question: str, hits: Sequence[Recalled]) -
             raise TimedOutError(engine, why) from error
         raise EngineError(engine, f"{type(error).__name__}: {error}") from error
     if len(given) != len(hits):
-        raise EngineError(engine, f"returned {len(given)} scores for {len(hits)} hits")
+        raise EngineError(
+            engine,
+            f"returned {len(given)} scores for {len(hits)} hits: it must return one for each",
+        )
     if not all(map(math.isfinite, given)):
         raise EngineError(engine, "returned a score that is not finite")
     return given

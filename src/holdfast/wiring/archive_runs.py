@@ -172,7 +172,10 @@ async def _check_segments(reader: ArchiveReader, kind: Kind, count: _Count) -> N
             count.add(kind, len(lines), sum(map(len, lines)))
     entry = reader.manifest.kinds.get(kind.name)
     if entry is not None and entry.sha256 != digest.hexdigest():
-        raise CodecError(f"archive: the records of {kind.name} have another digest")
+        raise CodecError(
+            f"archive: the digest of the records of {kind.name} is not that of the manifest: "
+            "the archive is damaged; copy it again"
+        )
 
 
 async def _load_segments(

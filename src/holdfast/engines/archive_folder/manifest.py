@@ -111,7 +111,9 @@ def read_manifest(folder: Path) -> Manifest:
         )
     for kind, entry in found.kinds.items():
         if kind not in BY_NAME:
-            raise InvalidInputError(MANIFEST, f"names {kind[:80]!r}, which is no kind of records")
+            raise InvalidInputError(
+                MANIFEST, f"has the unknown record kind {kind[:80]!r}: upgrade holdfast"
+            )
         _check_entry(kind, entry)
     return found
 

@@ -301,6 +301,6 @@ def _refuse_format(found: bytes) -> None:
         raise SchemaError(
             have=have,
             want=_FORMAT,
-            message=f"the objects have format {have} and this code reads {_FORMAT}: "
-            "upgrade holdfast",
+            message=f"the object store has format {have}, and this version of holdfast reads "
+            f"format {_FORMAT}: upgrade holdfast",
         )
