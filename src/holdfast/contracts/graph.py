@@ -44,9 +44,7 @@ class GraphStore(Protocol):
     async def add_entities(self, entities: list[Entity]) -> list[str]:
         """Store entities, all or none, and return their ids.
 
-        An entity with an existing id is replaced and keeps its relationships.
-
-        ::
+        An entity with an existing id is replaced and keeps its relationships. ::
 
             await graph.add_entities([Entity("Person", {"name": "Ravi"}, "ravi")])
         """
@@ -217,10 +215,7 @@ class KnowledgeGraph(Front, Graph):
         self._storage = storage
 
     async def add_entities(self, entities: list[Entity]) -> list[str]:
-        """Store entities, all or none, and return their ids.
-
-        An entity with an existing id is replaced and keeps its relationships.
-        """
+        """Store entities, all or none, and return their ids."""
         drafts = draft_entities(entities)
         for at, draft in enumerate(drafts):
             self._limits.check_value(f"entities[{at}].properties", draft.properties)
@@ -350,8 +345,7 @@ class CypherGraph(KnowledgeGraph, CypherCapable):
 
         Entities are vertices with the label ``Entity``, relationships are edges with the label
         ``Relationship``; both have the user's properties and ``id``, a vertex also ``label``, an
-        edge also ``type``. Values belong in ``params``. A result with more rows than the engine's
-        ``max_rows`` is refused.
+        edge also ``type``. Values belong in ``params``. More than ``max_rows`` rows are refused.
 
         ::
 

@@ -105,9 +105,8 @@ class ShortTerm(ShortTermMemory, Protocol):
     that of nested objects is. Change it with ``update_state``: reading it and setting it again
     loses concurrent writes. Where a write depends on what was read, pass the version of the
     snapshot that was read as ``expected_version``. Versions are opaque: compare them, do not count
-    with them. With Postgres and Redis together, a write while Redis is down returns a number that
-    is no version: passing it as ``expected_version`` raises ``VersionConflictError``, so read the
-    state again first.
+    with them. With Redis, a write while Redis is down returns a number that is no version: as
+    ``expected_version`` it raises ``VersionConflictError``, so read the state again first.
 
     Promises:
 
@@ -351,9 +350,8 @@ class States(Front, ShortTerm):
         session, wanted = self._wanted(session_id, keys)
         if version is None:
             return self._scope.own_state(await self._storage.read(session, wanted))
-        # Version 0 is that of no state.
         found = await self._storage.read_version(session, version) if version else None
-        if found is None:
+        if found is None:  # as at version 0, which is that of no state
             raise NotFoundError("state version", f"{session_id}@{version}")
         if wanted is not None:
             state = {key: value for key, value in found.state.items() if key in wanted}

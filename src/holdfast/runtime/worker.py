@@ -306,10 +306,7 @@ class Worker:
             self._wake.set()
 
     async def _others_ended(self, held: RunningTask) -> None:
-        """Wait until this worker runs no other handler, or the task is stopped.
-
-        Meanwhile the worker claims no tasks.
-        """
+        """Wait, claiming no tasks, until no other handler runs here or the task is stopped."""
         while held.stopped is None:
             others = [work for work, other in self._running.items() if other is not held]
             if not others:
