@@ -14,11 +14,11 @@ from holdfast.contracts.board_checks import (
     new_cards,
 )
 from holdfast.contracts.front import Front
-from holdfast.spi.boards import BoardStorage, CardMove
+from holdfast.spi.boards import BoardStorage, CardChange, CardMove
 from holdfast.spi.id_page import IdPage
 from holdfast.values.boards import ConversationSummary, Task, TaskList, TaskStatus
 from holdfast.values.checks import check_count, check_id, check_text
-from holdfast.values.errors import IllegalTransitionError
+from holdfast.values.errors import IllegalTransitionError, VersionConflictError
 
 
 @runtime_checkable
@@ -72,6 +72,11 @@ class TaskStore(Protocol):
     - force_retry of an unknown card is none
     - update_task_title renames a card in any state
     - a blank new title is refused
+    - update_task_note replaces or clears the note of a card in any state
+    - update_task_note of an unknown card is none
+    - each change of a card adds one to its version and sets its time
+    - a change that expects another version is refused and changes nothing
+    - of many changes that expect the same version one wins
     - update_task_title of an unknown card is none
     - a title that is not text is refused and nothing is written
     - an id that is not an id is refused
@@ -239,8 +244,8 @@ class Boards(Front, TaskStore):
             id=self._scope.id("id", board.id),
             conversation_id=self._scope.id("conversation_id", board.conversation_id),
         )
-        await self._storage.put(stored)
-        return board
+        at = await self._storage.put(stored)
+        return replace(board, tasks=[replace(card, updated_at=at) for card in board.tasks])
 
     async def get_task_list(self, task_list_id: str) -> TaskList | None:
         """Return a board by its id, or ``None``."""
@@ -258,21 +263,32 @@ class Boards(Front, TaskStore):
         return [self._own(board) for board in found]
 
     async def update_status(
-        self, task_list_id: str, task_id: str, status: TaskStatus | str, note: str = ""
+        self,
+        task_list_id: str,
+        task_id: str,
+        status: TaskStatus | str,
+        note: str = "",
+        *,
+        expected_version: int | None = None,
     ) -> Task | None:
-        """Set the status of a card; an empty ``note`` keeps its current one."""
+        """Set the status of a card; an empty ``note`` keeps its current one.
+
+        Raises ``VersionConflictError`` if the card does not have ``expected_version``. ::
+
+            await boards.update_status(board.id, card.id, "blocked", expected_version=card.version)
+        """
         wanted, text = check_status(status), check_text("note", note)
         self._limits.check_value("note", text)
-        moved = await self._storage.move_card(*self._card(task_list_id, task_id), wanted, text)
-        return _moved(task_id, moved, wanted)
+        change = CardChange(status=wanted, note=text or None)
+        return await self._change(task_list_id, task_id, change, expected_version)
 
     async def add_tasks(self, task_list_id: str, titles: list[str]) -> list[Task]:
         """Append cards to a board. Raises ``NotFoundError`` if there is no such board."""
         board_id = self._scope.id("task_list_id", task_list_id)
         cards = new_cards(check_titles("titles", titles))
         self._limits.check_value("titles", *(card.title for card in cards))
-        first = await self._storage.add_cards(board_id, cards)
-        return [replace(card, order=first + card.order) for card in cards]
+        first, at = await self._storage.add_cards(board_id, cards)
+        return [replace(card, order=first + card.order, updated_at=at) for card in cards]
 
     async def list_conversations(
         self, *, limit: int = 50, after: str | None = None
@@ -306,17 +322,55 @@ class Boards(Front, TaskStore):
     async def increment_retry(self, task_list_id: str, task_id: str) -> Task | None:
         """Count a retry and set a card in progress. Returns ``None`` if no retries are left."""
         moved = await self._storage.retry_card(*self._card(task_list_id, task_id))
-        return _moved(task_id, moved, TaskStatus.IN_PROGRESS)
+        return _moved(task_id, moved, TaskStatus.IN_PROGRESS, None)
 
     async def force_retry(self, task_list_id: str, task_id: str) -> Task | None:
         """Set a card back to planned, with 0 retries, whatever its status: a human decided so."""
-        return await self._storage.reset_card(*self._card(task_list_id, task_id))
+        change = CardChange(TaskStatus.PLANNED, note="", retry_count=0)
+        return await self._change(task_list_id, task_id, change, None, forced=True)
 
-    async def update_task_title(self, task_list_id: str, task_id: str, title: str) -> Task | None:
-        """Rename a card. Returns it, or ``None`` if there is no such card."""
+    async def update_task_title(
+        self, task_list_id: str, task_id: str, title: str, *, expected_version: int | None = None
+    ) -> Task | None:
+        """Rename a card. Returns it, or ``None`` if there is no such card.
+
+        Raises ``VersionConflictError`` if the card does not have ``expected_version``. ::
+
+            await boards.update_task_title(board.id, card.id, "read", expected_version=card.version)
+        """
         stripped = check_title(title)
         self._limits.check_value("title", stripped)
-        return await self._storage.rename_card(*self._card(task_list_id, task_id), stripped)
+        change = CardChange(title=stripped)
+        return await self._change(task_list_id, task_id, change, expected_version)
+
+    async def update_task_note(
+        self, task_list_id: str, task_id: str, note: str, *, expected_version: int | None = None
+    ) -> Task | None:
+        """Replace the note of a card; ``""`` clears it. Returns ``None`` if there is no such card.
+
+        Raises ``VersionConflictError`` if the card does not have ``expected_version``. ::
+
+            card = await boards.update_task_note(board.id, card.id, "waits for the figures")
+        """
+        text = check_text("note", note)
+        self._limits.check_value("note", text)
+        return await self._change(task_list_id, task_id, CardChange(note=text), expected_version)
+
+    async def _change(
+        self,
+        task_list_id: str,
+        task_id: str,
+        change: CardChange,
+        expected: int | None,
+        *,
+        forced: bool = False,
+    ) -> Task | None:
+        if expected is not None:
+            check_count("expected_version", expected)
+        moved = await self._storage.change_card(
+            *self._card(task_list_id, task_id), change, expected_version=expected, forced=forced
+        )
+        return _moved(task_id, moved, change.status, expected)
 
     def _card(self, task_list_id: str, task_id: str) -> tuple[str, str]:
         return self._scope.id("task_list_id", task_list_id), check_id("task_id", task_id)
@@ -328,9 +382,12 @@ class Boards(Front, TaskStore):
         return replace(board, id=own(board.id), conversation_id=own(board.conversation_id))
 
 
-def _moved(card_id: str, moved: CardMove | None, wanted: TaskStatus) -> Task | None:
-    if moved is not None and moved.card is None:
-        raise IllegalTransitionError(
-            "card", card_id, from_state=moved.was.value, to_state=wanted.value
-        )
-    return moved and moved.card
+def _moved(
+    card_id: str, moved: CardMove | None, wanted: TaskStatus | None, expected: int | None
+) -> Task | None:
+    if moved is None or moved.card is not None:
+        return moved and moved.card
+    if expected is not None and moved.version != expected:
+        raise VersionConflictError("card", card_id, expected=expected, actual=moved.version)
+    to_state = (wanted or moved.was).value
+    raise IllegalTransitionError("card", card_id, from_state=moved.was.value, to_state=to_state)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from datetime import datetime
 from typing import TypeAlias
 
 from holdfast.sealing.cipher import Place
 from holdfast.sealing.seal import Opener, Seal, Sealer
-from holdfast.spi.boards import BoardStorage, CardMove
+from holdfast.spi.boards import BoardStorage, CardChange, CardMove
 from holdfast.spi.id_page import IdPage
-from holdfast.values.boards import ConversationSummary, Task, TaskList, TaskStatus
+from holdfast.values.boards import ConversationSummary, Task, TaskList
 from holdfast.values.owners import split_owned
 
 Cards: TypeAlias = list[Task]
@@ -29,14 +30,14 @@ class SealedBoards(BoardStorage):
         self._inner = inner
         self._seal = seal
 
-    async def put(self, board: TaskList) -> None:
+    async def put(self, board: TaskList) -> datetime:
         """Store a board with its cards."""
         self._seal.check("agent_label", board.agent_label)
         sealer = await self._sealer(board.id)
         if sealer is not None:
             label = sealer.text(_place(board.id, "", "label"), board.agent_label)
             board = dataclasses.replace(board, agent_label=label)
-        await self._inner.put(dataclasses.replace(board, tasks=await self._cards(board)))
+        return await self._inner.put(dataclasses.replace(board, tasks=await self._cards(board)))
 
     async def get(self, board_id: str) -> TaskList | None:
         """Return a board."""
@@ -60,7 +61,7 @@ class SealedBoards(BoardStorage):
         """Delete a board."""
         return await self._inner.delete(board_id)
 
-    async def add_cards(self, board_id: str, cards: Sequence[Task]) -> int:
+    async def add_cards(self, board_id: str, cards: Sequence[Task]) -> tuple[int, datetime]:
         """Append cards."""
         sealed = await self._cards(TaskList(board_id, "", [*cards]))
         return await self._inner.add_cards(board_id, sealed)
@@ -69,33 +70,33 @@ class SealedBoards(BoardStorage):
         """Delete a card."""
         return await self._inner.delete_card(board_id, card_id)
 
-    async def move_card(
-        self, board_id: str, card_id: str, status: TaskStatus, note: str
+    async def change_card(
+        self,
+        board_id: str,
+        card_id: str,
+        change: CardChange,
+        *,
+        expected_version: int | None,
+        forced: bool,
     ) -> CardMove | None:
-        """Set status and note."""
-        self._seal.check("note", note)
+        """Change a card."""
+        self._seal.check("note", change.note or "")
+        self._seal.check("title", change.title or "")
         sealer = await self._sealer(board_id)
-        if sealer is not None:
-            note = sealer.text(_place(board_id, card_id, "note"), note)
-        return await self._moved(
-            board_id, await self._inner.move_card(board_id, card_id, status, note)
+        if sealer is not None and change.note is not None:
+            note = sealer.text(_place(board_id, card_id, "note"), change.note)
+            change = change._replace(note=note)
+        if sealer is not None and change.title is not None:
+            title = sealer.text(_place(board_id, card_id, "title"), change.title)
+            change = change._replace(title=title)
+        moved = await self._inner.change_card(
+            board_id, card_id, change, expected_version=expected_version, forced=forced
         )
+        return await self._moved(board_id, moved)
 
     async def retry_card(self, board_id: str, card_id: str) -> CardMove | None:
         """Count one more try."""
         return await self._moved(board_id, await self._inner.retry_card(board_id, card_id))
-
-    async def reset_card(self, board_id: str, card_id: str) -> Task | None:
-        """Reset the card."""
-        return await self._card(board_id, await self._inner.reset_card(board_id, card_id))
-
-    async def rename_card(self, board_id: str, card_id: str, title: str) -> Task | None:
-        """Set the title."""
-        self._seal.check("title", title)
-        sealer = await self._sealer(board_id)
-        if sealer is not None:
-            title = sealer.text(_place(board_id, card_id, "title"), title)
-        return await self._card(board_id, await self._inner.rename_card(board_id, card_id, title))
 
     async def _sealer(self, board_id: str) -> Sealer | None:
         return await self._seal.sealer(split_owned(board_id)[0])

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from holdfast.spi.id_page import IdPage
 from holdfast.values.boards import ConversationSummary, Task, TaskList, TaskStatus
 
 
+class CardChange(NamedTuple):
+    """What to change of a card. What is ``None`` stays as it is."""
+
+    status: TaskStatus | None = None
+    title: str | None = None
+    note: str | None = None
+    retry_count: int | None = None
+
+
 class CardMove(NamedTuple):
-    """The result of a move: the card's status before, and the card if it was moved."""
+    """The result of a change: the card's status and version before, and the card if changed."""
 
     was: TaskStatus
+    version: int
     card: Task | None
 
 
@@ -24,8 +35,11 @@ class BoardStorage(Protocol):
     """
 
     @abstractmethod
-    async def put(self, board: TaskList) -> None:
-        """Store a board with its cards, and replace the agent's previous board, in one step."""
+    async def put(self, board: TaskList) -> datetime:
+        """Store a board with its cards, and replace the agent's previous board, in one step.
+
+        Returns the ``updated_at`` of the cards.
+        """
 
     @abstractmethod
     async def get(self, board_id: str) -> TaskList | None:
@@ -48,8 +62,8 @@ class BoardStorage(Protocol):
         """Delete a board with its cards. Returns whether it was there."""
 
     @abstractmethod
-    async def add_cards(self, board_id: str, cards: Sequence[Task]) -> int:
-        """Append cards in one step. Returns the ``order`` of the first new card.
+    async def add_cards(self, board_id: str, cards: Sequence[Task]) -> tuple[int, datetime]:
+        """Append cards in one step. Returns the first one's ``order``, and their ``updated_at``.
 
         Raises ``NotFoundError("board", board_id)`` if there is no such board.
         """
@@ -59,12 +73,18 @@ class BoardStorage(Protocol):
         """Delete a card, and return whether there was one."""
 
     @abstractmethod
-    async def move_card(
-        self, board_id: str, card_id: str, status: TaskStatus, note: str
+    async def change_card(
+        self,
+        board_id: str,
+        card_id: str,
+        change: CardChange,
+        *,
+        expected_version: int | None,
+        forced: bool,
     ) -> CardMove | None:
-        """Set status and note, unless the card is in another terminal state.
+        """Change a card, if it has ``expected_version`` (``None``: whatever its version).
 
-        An empty ``note`` keeps the one that is there.
+        A card in a terminal state gets no other status, unless ``forced``.
         """
 
     @abstractmethod
@@ -73,11 +93,3 @@ class BoardStorage(Protocol):
 
         Returns ``None`` and changes nothing if the retries of the board are used up.
         """
-
-    @abstractmethod
-    async def reset_card(self, board_id: str, card_id: str) -> Task | None:
-        """Set the status to planned, the count of tries to zero and the note to empty."""
-
-    @abstractmethod
-    async def rename_card(self, board_id: str, card_id: str, title: str) -> Task | None:
-        """Set the title."""

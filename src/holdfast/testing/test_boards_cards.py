@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.contracts.boards import TaskStore
+from holdfast.contracts.boards import Boards, TaskStore
 from holdfast.values.boards import Task, TaskList, TaskStatus
-from holdfast.values.errors import IllegalTransitionError, InvalidInputError
+from holdfast.values.errors import IllegalTransitionError, InvalidInputError, VersionConflictError
 
 CONTRACT = "boards"
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -222,3 +222,84 @@ async def test_update_task_title_of_an_unknown_card_is_none(store: TaskStore) ->
     board, card = await _board(store)
     assert await store.update_task_title(board, "nothing", "b") is None
     assert await store.update_task_title("nothing", card, "b") is None
+
+
+@pytest.mark.parametrize("status", list(TaskStatus))
+async def test_update_task_note_replaces_or_clears_the_note_of_a_card_in_any_state(
+    store: Boards, status: TaskStatus
+) -> None:
+    board, card = await _board(store)
+    await store.update_status(board, card, status, "old")
+    noted = await store.update_task_note(board, card, " new ")
+    assert noted == Task(card, "a", status, note=" new ")
+    assert await _stored(store, board, card) == noted
+    assert await store.update_task_note(board, card, "") == Task(card, "a", status)
+    assert await _stored(store, board, card) == Task(card, "a", status)
+
+
+async def test_update_task_note_of_an_unknown_card_is_none(store: Boards) -> None:
+    board, card = await _board(store)
+    assert await store.update_task_note(board, "nothing", "b") is None
+    assert await store.update_task_note("nothing", card, "b") is None
+
+
+async def test_each_change_of_a_card_adds_one_to_its_version_and_sets_its_time(
+    store: Boards,
+) -> None:
+    made = await store.create_task_list("c1", ["a"])
+    [added] = await store.add_tasks(made.id, ["b"])
+    key = (made.id, made.tasks[0].id)
+    changed = [
+        made.tasks[0],
+        await store.update_status(*key, "blocked"),
+        await store.update_status(*key, "blocked"),
+        await store.update_task_title(*key, "c"),
+        await store.update_task_note(*key, "why"),
+        await store.increment_retry(*key),
+        await store.force_retry(*key),
+    ]
+    assert [card and card.version for card in changed] == [1, 2, 3, 4, 5, 6, 7]
+    times = [card.updated_at for card in changed if card and card.updated_at]
+    assert len(times) == len(changed)
+    assert times == sorted(times)
+    assert added.version == 1
+    stored = await store.get_task_list(made.id)
+    assert stored is not None
+    assert [(card.version, card.updated_at) for card in stored.tasks] == [
+        (7, times[-1]),
+        (1, added.updated_at),
+    ]
+
+
+async def test_a_change_that_expects_another_version_is_refused_and_changes_nothing(
+    store: Boards,
+) -> None:
+    board, card = await _board(store)
+    before = await store.update_status(board, card, "succeeded", "note")
+    assert before is not None
+    for change in (
+        store.update_status(board, card, "blocked", expected_version=1),
+        store.update_task_title(board, card, "b", expected_version=3),
+        store.update_task_note(board, card, "b", expected_version=0),
+    ):
+        with pytest.raises(VersionConflictError) as caught:
+            await change
+        assert (caught.value.key, caught.value.actual) == (card, 2)
+    stored = await _stored(store, board, card)
+    assert (stored, stored.version) == (before, 2)
+    with pytest.raises(IllegalTransitionError):
+        await store.update_status(board, card, "blocked", expected_version=2)
+    assert await store.update_task_title(board, card, "b", expected_version=2)
+    with pytest.raises(InvalidInputError, match="expected_version"):
+        await store.update_task_title(board, card, "b", expected_version=-1)
+
+
+async def test_of_many_changes_that_expect_the_same_version_one_wins(store: Boards) -> None:
+    board, card = await _board(store)
+    results = await asyncio.gather(
+        *(store.update_task_note(board, card, str(n), expected_version=1) for n in range(10)),
+        return_exceptions=True,
+    )
+    [won] = [one for one in results if isinstance(one, Task)]
+    assert sum(isinstance(one, VersionConflictError) for one in results) == 9
+    assert await _stored(store, board, card) == won

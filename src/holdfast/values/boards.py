@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 
 
@@ -42,6 +43,10 @@ class Task:
     order: int = 0
     retry_count: int = 0
     note: str = ""
+    version: int = field(default=1, compare=False)
+    """1 for a new card; each change adds 1."""
+    updated_at: datetime | None = field(default=None, compare=False)
+    """When the card was last changed. ``None`` if an older version of Holdfast wrote it."""
 
 
 Card = Task

@@ -110,6 +110,8 @@ def dump_boards(engine: InMemory, tenant: str, at: datetime) -> Iterator[of.Boar
                         card.order,
                         card.retry_count,
                         card.note,
+                        card.version,
+                        card.updated_at,
                     )
                     for card in cards
                 ),
@@ -130,6 +132,8 @@ def load_board(engine: InMemory, tenant: str, one: of.BoardRecord) -> None:
             card.order,
             card.retry_count,
             card.note,
+            card.version,
+            card.updated_at,
         )
         for card in one.cards
     }

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from holdfast.engines.inmemory.engine import InMemory
-from holdfast.spi.boards import BoardStorage, CardMove
+from holdfast.spi.boards import BoardStorage, CardChange, CardMove
 from holdfast.spi.id_page import IdPage
 from holdfast.values.boards import ConversationSummary, Task, TaskList, TaskStatus
 from holdfast.values.errors import NotFoundError
@@ -35,15 +36,18 @@ class InMemoryBoards(BoardStorage):
 
     def __init__(self, engine: InMemory, *, tenant: str = "default") -> None:
         self._data = engine.table(tenant, _Data)
+        self._now = engine.now
 
-    async def put(self, board: TaskList) -> None:
+    async def put(self, board: TaskList) -> datetime:
         """Store a board; it replaces the earlier board of its agent."""
         siblings = self._data.conversations.setdefault(board.conversation_id, {})
         replaced = siblings.pop(board.agent_id, None)
         if replaced:
             del self._data.boards[replaced.facts.id]
-        kept = _Board(board, {card.id: card for card in board.tasks})
+        at = self._now()
+        kept = _Board(board, {card.id: replace(card, updated_at=at) for card in board.tasks})
         siblings[board.agent_id] = self._data.boards[board.id] = kept
+        return at
 
     async def get(self, board_id: str) -> TaskList | None:
         """Return a board."""
@@ -82,31 +86,40 @@ class InMemoryBoards(BoardStorage):
             del self._data.conversations[board.facts.conversation_id]
         return True
 
-    async def add_cards(self, board_id: str, cards: Sequence[Task]) -> int:
-        """Append cards. Returns the position of the first one."""
+    async def add_cards(self, board_id: str, cards: Sequence[Task]) -> tuple[int, datetime]:
+        """Append cards. Returns the position of the first one, and the time."""
         board = self._data.boards.get(board_id)
         if board is None:
             raise NotFoundError("board", board_id)
         first = max((card.order for card in board.cards.values()), default=-1) + 1
-        board.cards |= {card.id: replace(card, order=first + card.order) for card in cards}
-        return first
+        at = self._now()
+        for card in cards:
+            board.cards[card.id] = replace(card, order=first + card.order, updated_at=at)
+        return first, at
 
     async def delete_card(self, board_id: str, card_id: str) -> bool:
         """Delete a card."""
         board = self._data.boards.get(board_id)
         return board is not None and board.cards.pop(card_id, None) is not None
 
-    async def move_card(
-        self, board_id: str, card_id: str, status: TaskStatus, note: str
+    async def change_card(
+        self,
+        board_id: str,
+        card_id: str,
+        change: CardChange,
+        *,
+        expected_version: int | None,
+        forced: bool,
     ) -> CardMove | None:
-        """Set the status and note of a card. Returns ``None`` if there is no such card."""
+        """Change a card. Returns ``None`` if there is no such card."""
         card = self._card(board_id, card_id)
         if card is None:
             return None
-        if card.status.terminal and status is not card.status:
-            return CardMove(card.status, None)
-        kept = note or card.note
-        return CardMove(card.status, self._put(board_id, replace(card, status=status, note=kept)))
+        ended = card.status.terminal and change.status not in {None, card.status}
+        if expected_version not in {None, card.version} or (ended and not forced):
+            return CardMove(card.status, card.version, None)
+        fresh = {name: value for name, value in change._asdict().items() if value is not None}
+        return self._put(board_id, card, replace(card, **fresh))
 
     async def retry_card(self, board_id: str, card_id: str) -> CardMove | None:
         """Set a card to in progress and count a retry; ``None`` if it has no retries left."""
@@ -114,25 +127,15 @@ class InMemoryBoards(BoardStorage):
         if card is None or card.retry_count >= self._data.boards[board_id].facts.max_retries:
             return None
         if card.status.terminal:
-            return CardMove(card.status, None)
+            return CardMove(card.status, card.version, None)
         tried = replace(card, status=TaskStatus.IN_PROGRESS, retry_count=card.retry_count + 1)
-        return CardMove(card.status, self._put(board_id, tried))
-
-    async def reset_card(self, board_id: str, card_id: str) -> Task | None:
-        """Reset a card to planned, with no retries and no note. ``None`` if it is missing."""
-        card = self._card(board_id, card_id)
-        fresh = card and replace(card, status=TaskStatus.PLANNED, retry_count=0, note="")
-        return fresh and self._put(board_id, fresh)
-
-    async def rename_card(self, board_id: str, card_id: str, title: str) -> Task | None:
-        """Set the title of a card. Returns ``None`` if there is no such card."""
-        card = self._card(board_id, card_id)
-        return card and self._put(board_id, replace(card, title=title))
+        return self._put(board_id, card, tried)
 
     def _card(self, board_id: str, card_id: str) -> Task | None:
         board = self._data.boards.get(board_id)
         return board.cards.get(card_id) if board else None
 
-    def _put(self, board_id: str, card: Task) -> Task:
-        self._data.boards[board_id].cards[card.id] = card
-        return card
+    def _put(self, board_id: str, before: Task, after: Task) -> CardMove:
+        stored = replace(after, version=before.version + 1, updated_at=self._now())
+        self._data.boards[board_id].cards[before.id] = stored
+        return CardMove(before.status, before.version, stored)

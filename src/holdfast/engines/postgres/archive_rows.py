@@ -42,13 +42,13 @@ def _object(stored: str) -> Any:
     return decode_json(stored).items()
 
 
-def _cards(stored: list[list[str]]) -> tuple[of.CardRecord, ...]:
+def _cards(stored: list[list[Any]]) -> tuple[of.CardRecord, ...]:
     return tuple(
         of.CardRecord(
             *(key, decode_json(title), TaskStatus(status), int(order), int(tries)),
-            decode_json(note),
+            *(decode_json(note), int(version), at and datetime.fromisoformat(at)),
         )
-        for key, title, status, order, tries, note in stored
+        for key, title, status, order, tries, note, version, at in stored
     )
 
 
@@ -132,6 +132,7 @@ def cards(records: Sequence[of.BoardRecord]) -> list[list[Any]]:
         (
             *(board.id, card.id, encode_json(card.title), card.status.value),
             *(card.order, card.retry_count, encode_json(card.note)),
+            *(card.version, card.updated_at),
         )
         for board in records
         for card in board.cards

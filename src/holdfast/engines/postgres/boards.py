@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from itertools import groupby
-from typing import Any, LiteralString
+from typing import Any
 
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.queries import load
-from holdfast.spi.boards import BoardStorage, CardMove
+from holdfast.spi.boards import BoardStorage, CardChange, CardMove
 from holdfast.spi.id_page import IdPage
 from holdfast.values.boards import ConversationSummary, Task, TaskList, TaskStatus
 from holdfast.values.codec import decode_json, encode_json
@@ -29,15 +30,16 @@ class PostgresBoards(BoardStorage):
         self._engine = engine
         self._tenant = tenant
 
-    async def put(self, board: TaskList) -> None:
+    async def put(self, board: TaskList) -> datetime:
         """Store a board; it replaces the earlier board of its agent."""
-        await self._engine.fetch(
+        at: datetime = await self._engine.fetchval(
             _SQL["create"],
             *(self._tenant, board.id, board.conversation_id, board.agent_id),
             *(encode_json(board.agent_label), board.parent_agent_id, board.max_retries),
             *_columns(board.tasks),
             safe=False,
         )
+        return at
 
     async def get(self, board_id: str) -> TaskList | None:
         """Return a board."""
@@ -63,48 +65,49 @@ class PostgresBoards(BoardStorage):
         args = (self._tenant, board_id)
         return bool(await self._engine.fetchval(_SQL["delete_board"], *args, safe=False))
 
-    async def add_cards(self, board_id: str, cards: Sequence[Task]) -> int:
-        """Append cards. Returns the position of the first one."""
-        return int(
-            await self._engine.fetchval(
-                _SQL["add"], self._tenant, board_id, *_columns(cards), safe=False
-            )
-        )
+    async def add_cards(self, board_id: str, cards: Sequence[Task]) -> tuple[int, datetime]:
+        """Append cards. Returns the position of the first one, and the time."""
+        args = (self._tenant, board_id, *_columns(cards))
+        row = await self._engine.fetchrow(_SQL["add"], *args, safe=False)
+        return row["first"], row["at"]
 
     async def delete_card(self, board_id: str, card_id: str) -> bool:
         """Delete a card."""
-        return await self._on_card(_SQL["delete"], board_id, card_id) is not None
+        args = (self._tenant, board_id, card_id)
+        return bool(await self._engine.fetchval(_SQL["delete"], *args, safe=False))
 
-    async def move_card(
-        self, board_id: str, card_id: str, status: TaskStatus, note: str
+    async def change_card(
+        self,
+        board_id: str,
+        card_id: str,
+        change: CardChange,
+        *,
+        expected_version: int | None,
+        forced: bool,
     ) -> CardMove | None:
-        """Set the status and note of a card. Returns ``None`` if there is no such card."""
-        args = (status.value, encode_json(note), _TERMINAL)
-        return _moved(await self._on_card(_SQL["move"], board_id, card_id, *args))
+        """Change a card. Returns ``None`` if there is no such card."""
+        row = await self._engine.fetchrow(
+            _SQL["change"],
+            *(self._tenant, board_id, card_id, change.status and change.status.value),
+            *(_text(change.title), _text(change.note), change.retry_count),
+            *([] if forced else _TERMINAL, expected_version),
+            safe=False,
+        )
+        return _moved(row)
 
     async def retry_card(self, board_id: str, card_id: str) -> CardMove | None:
         """Set a card to in progress and count a retry; ``None`` if it has no retries left."""
-        row = await self._on_card(_SQL["retry"], board_id, card_id, _TERMINAL)
-        return _moved(row) if row and row["may_retry"] else None
-
-    async def reset_card(self, board_id: str, card_id: str) -> Task | None:
-        """Reset a card to planned, with no retries and no note. ``None`` if it is missing."""
-        row = await self._on_card(_SQL["revive"], board_id, card_id)
-        return _card(row) if row else None
-
-    async def rename_card(self, board_id: str, card_id: str, title: str) -> Task | None:
-        """Set the title of a card. Returns ``None`` if there is no such card."""
-        row = await self._on_card(_SQL["rename"], board_id, card_id, encode_json(title))
-        return _card(row) if row else None
+        args = (self._tenant, board_id, card_id, _TERMINAL)
+        return _moved(await self._engine.fetchrow(_SQL["retry"], *args, safe=False))
 
     async def _of(self, conversation_id: str, *, main: bool) -> Sequence[TaskList]:
         sql = _SQL["by_conversation"]
         rows = await self._engine.fetch(sql, self._tenant, conversation_id, main, safe=True)
         return _boards(rows)
 
-    async def _on_card(self, sql: LiteralString, board_id: str, card_id: str, *args: Any) -> Any:
-        """Run a statement on one card. Return its row, or ``None`` if there is no such card."""
-        return await self._engine.fetchrow(sql, self._tenant, board_id, card_id, *args, safe=False)
+
+def _text(text: str | None) -> str | None:
+    return None if text is None else encode_json(text)
 
 
 def _columns(cards: Sequence[Task]) -> tuple[list[str], list[str]]:
@@ -138,11 +141,15 @@ def _card(row: Any) -> Task:
         row["position"],
         row["retry_count"],
         decode_json(row["note"]),
+        row["version"],
+        row["updated_at"],
     )
 
 
 def _moved(row: Any) -> CardMove | None:
-    """Return the move from its row. If the move is not allowed, the row has only the old status."""
+    """Return the change from its row, which has no card if the change was not allowed."""
     if row is None:
         return None
-    return CardMove(TaskStatus(row["was"]), None if row["id"] is None else _card(row))
+    if row["id"] is None:
+        return CardMove(TaskStatus(row["was"]), row["had"], None)
+    return CardMove(TaskStatus(row["was"]), row["had"], _card(row))

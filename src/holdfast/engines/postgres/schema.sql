@@ -130,6 +130,8 @@ CREATE TABLE holdfast.cards (
     status text COLLATE "C" NOT NULL DEFAULT 'planned'::text,
     retry_count bigint NOT NULL DEFAULT 0,
     note text NOT NULL DEFAULT '""'::text,
+    version bigint NOT NULL DEFAULT 1,
+    updated_at timestamp with time zone,
     PRIMARY KEY (tenant, board_id, id),
     FOREIGN KEY (tenant, board_id) REFERENCES holdfast.boards(tenant, id) ON DELETE CASCADE
 );
@@ -1142,6 +1144,7 @@ CREATE VIEW holdfast.task_records AS
 --   agents_to_index(at_most bigint) RETURNS TABLE(tenant text, agent text)
 --   agents_with_events(the_tenant text, the_beginning text, the_other text, the_limit integer) RETURNS SETOF text
 --   answer_task(in_tenant text, in_id text, in_owner text, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text, in_result text, in_form text) RETURNS SETOF holdfast.linked_task_records
+--   append_cards(in_tenant text, in_board_id text, in_card_ids text[], in_titles text[], OUT first bigint, OUT at timestamp with time zone) RETURNS record
 --   append_embedded_events(the_tenant text, the_sessions text[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[], the_numbers real[], the_dimension integer) RETURNS TABLE(place integer, epoch integer, seq bigint)
 --   append_event(the_tenant text, the_session text, the_agent text, the_type text, the_id text, the_run text, the_time timestamp with time zone, the_body text) RETURNS TABLE(place integer, epoch integer, seq bigint)
 --   append_events(the_tenant text, the_sessions text[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[]) RETURNS TABLE(place integer, epoch integer, seq bigint)
@@ -1156,6 +1159,7 @@ CREATE VIEW holdfast.task_records AS
 --   bury_turn(the_tenant text, the_letter text, the_session text, the_event text, the_epoch integer, the_seq bigint, the_payload bytea, the_reason text) RETURNS void
 --   cancel_task(in_tenant text, in_id text, in_owner text, in_note text) RETURNS SETOF holdfast.task_records
 --   cancel_task_tree(in_tenant text, in_id text, in_owner text, in_note text) RETURNS SETOF holdfast.linked_task_records
+--   change_card(in_tenant text, in_board_id text, in_id text, in_status text, in_title text, in_note text, in_retry_count bigint, in_final text[], in_expected bigint) RETURNS TABLE(was text, had bigint, id text, title text, status text, "position" bigint, retry_count bigint, note text, version bigint, updated_at timestamp with time zone)
 --   check_login(VARIADIC these text[]) RETURNS void
 --   check_task_edge(in_id text, in_from text, in_to text, in_actor text) RETURNS void
 --   choose_tasks(in_tenant text, in_agents text[], in_limit bigint, in_serial boolean, in_now timestamp with time zone, in_limits jsonb, in_versions jsonb) RETURNS TABLE(place tid, context_key bigint, awaited boolean)
@@ -1285,6 +1289,7 @@ CREATE VIEW holdfast.task_records AS
 --   purge_item_namespaces(in_limit integer) RETURNS bigint
 --   put_blob(in_tenant text, in_place text, in_ref text, in_object_key text, in_size_bytes bigint, in_content_type text, in_sha256 text, in_ttl_seconds double precision) RETURNS holdfast.blob_index
 --   put_blob_of_subject(in_tenant text, in_place text, in_ref text, in_object_key text, in_size_bytes bigint, in_content_type text, in_sha256 text, in_ttl_seconds double precision, in_subject text) RETURNS holdfast.blob_index
+--   put_board(in_tenant text, in_id text, in_conversation_id text, in_agent_id text, in_agent_label text, in_parent_agent_id text, in_max_retries bigint, in_card_ids text[], in_titles text[]) RETURNS timestamp with time zone
 --   put_checkpoint(in_tenant text, in_thread text, in_namespace text, in_id text, in_parent text, in_run text, in_kind text, in_body bytea, in_metadata_kind text, in_metadata bytea, in_labels jsonb, in_versions jsonb, in_channels text[], in_channel_versions text[], in_kinds text[], in_values bytea[], in_expected text, in_ttl_seconds double precision) RETURNS void
 --   put_checkpoint_writes(in_tenant text, in_thread text, in_namespace text, in_id text, in_tasks text[], in_indexes integer[], in_paths text[], in_channels text[], in_kinds text[], in_values bytea[]) RETURNS void
 --   put_items(in_tenant text, in_owner text, in_namespaces text[], in_keys text[], in_values text[], in_filterables text[], in_vectors text[], in_ttl_seconds double precision[], in_expected bigint[]) RETURNS bigint[]
@@ -1319,6 +1324,7 @@ CREATE VIEW holdfast.task_records AS
 --   retain_sessions(the_tenant text, before timestamp with time zone, after_tenant text, after_id text, at_most integer, only_count boolean, OUT gone bigint, OUT next_tenant text, OUT next_id text) RETURNS record
 --   retain_tasks(the_tenant text, before timestamp with time zone, at_most integer, only_count boolean) RETURNS bigint
 --   retire_facts(the_tenant text, the_scope bigint, the_numbers bigint[]) RETURNS void
+--   retry_card(in_tenant text, in_board_id text, in_id text, in_final text[]) RETURNS TABLE(was text, had bigint, id text, title text, status text, "position" bigint, retry_count bigint, note text, version bigint, updated_at timestamp with time zone)
 --   retry_refused(the_tenant text) RETURNS bigint
 --   rotate_api_key(in_tenant text, in_id text, in_digest text, in_new_id text, in_grace_seconds double precision) RETURNS SETOF holdfast.api_keys
 --   run_schedule(in_tenant text, in_owner text, in_id text, in_uid text, in_version bigint, in_until timestamp with time zone, in_next_at timestamp with time zone, in_last_run_at timestamp with time zone, in_task_ids text[], in_new_context_ids text[], in_metadatas text[], in_submit_keys text[], in_digests text[], in_message_ids text[], in_message_at timestamp with time zone, in_message_digest text) RETURNS SETOF holdfast.task_records

@@ -147,6 +147,8 @@ class CardRecord(Record, frozen=True):
     order: int
     retry_count: int = 0
     note: str = ""
+    version: int = 1
+    updated_at: datetime | None = None
 
 
 class BoardRecord(Record, frozen=True):

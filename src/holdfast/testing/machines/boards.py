@@ -16,6 +16,7 @@ CONVERSATIONS = st.sampled_from(["c1", "c2"])
 AGENTS = st.sampled_from(["", "a"])
 TITLES = st.lists(st.sampled_from(["x", " y ", "z", "\n"]), max_size=2)
 PICK = st.integers(0, 3)
+VERSION = st.none() | st.integers(1, 4)
 
 
 def _seen(value: Any) -> Any:
@@ -24,7 +25,7 @@ def _seen(value: Any) -> Any:
         case TaskList():
             return replace(value, id="", tasks=_seen(value.tasks))
         case Task():
-            return replace(value, id="")
+            return replace(value, id=""), value.version
         case list():
             return [_seen(one) for one in value]
     return value
@@ -108,10 +109,18 @@ class BoardsMachine(EngineMachine):
         if isinstance(mine, list):
             self._keep(board, mine, theirs)
 
-    @rule(pick=PICK, status=st.sampled_from(TaskStatus), note=st.sampled_from(["", "why", "x"]))
-    def update_status(self, pick: int, status: TaskStatus, note: str) -> None:
+    @rule(
+        pick=PICK,
+        status=st.sampled_from(TaskStatus),
+        note=st.sampled_from(["", "why", "x"]),
+        expected=VERSION,
+    )
+    def update_status(self, pick: int, status: TaskStatus, note: str, expected: int | None) -> None:
         """Move."""
-        self._on_card(pick, lambda store, *ids: store.update_status(*ids, status, note))
+        self._on_card(
+            pick,
+            lambda store, *ids: store.update_status(*ids, status, note, expected_version=expected),
+        )
 
     @rule(pick=PICK)
     def increment_retry(self, pick: int) -> None:
@@ -137,7 +146,17 @@ class BoardsMachine(EngineMachine):
         """Remove."""
         self._on_card(pick, lambda store, *ids: store.delete_task(*ids))
 
-    @rule(pick=PICK, title=st.sampled_from(["new", " z"]))
-    def update_task_title(self, pick: int, title: str) -> None:
+    @rule(pick=PICK, title=st.sampled_from(["new", " z"]), expected=VERSION)
+    def update_task_title(self, pick: int, title: str, expected: int | None) -> None:
         """Rename."""
-        self._on_card(pick, lambda store, *ids: store.update_task_title(*ids, title))
+        self._on_card(
+            pick,
+            lambda store, *ids: store.update_task_title(*ids, title, expected_version=expected),
+        )
+
+    @rule(pick=PICK, note=st.sampled_from(["", "why"]), expected=VERSION)
+    def update_task_note(self, pick: int, note: str, expected: int | None) -> None:
+        """Write another note."""
+        self._on_card(
+            pick, lambda store, *ids: store.update_task_note(*ids, note, expected_version=expected)
+        )

@@ -6,7 +6,7 @@ from typing import Any
 
 from holdfast.testing.models.shared import Shared
 from holdfast.values.boards import ConversationSummary, Task, TaskList, TaskStatus
-from holdfast.values.errors import IllegalTransitionError, NotFoundError
+from holdfast.values.errors import IllegalTransitionError, NotFoundError, VersionConflictError
 
 
 class NaiveBoards:
@@ -42,6 +42,7 @@ class NaiveBoards:
                     "order": max(orders) + 1 if orders else 0,
                     "retry_count": 0,
                     "note": "",
+                    "version": 1,
                 }
                 board["cards"].append(card)
                 added.append(_card(card))
@@ -94,12 +95,19 @@ class NaiveBoards:
         return found[:limit]
 
     async def update_status(
-        self, task_list_id: str, task_id: str, status: str, note: str = ""
+        self,
+        task_list_id: str,
+        task_id: str,
+        status: str,
+        note: str = "",
+        *,
+        expected_version: int | None = None,
     ) -> Task | None:
         """Any state after an open one; only itself after a terminal one."""
         _, card = self._find(task_list_id, task_id)
         if card is None:
             return None
+        _check_version(card, expected_version)
         if card["status"] in ("succeeded", "abandoned") and card["status"] != status:
             raise IllegalTransitionError(
                 "card", task_id, from_state=card["status"], to_state=status
@@ -107,7 +115,7 @@ class NaiveBoards:
         card["status"] = str(status)
         if note != "":
             card["note"] = note
-        return _card(card)
+        return _changed(card)
 
     async def add_tasks(self, task_list_id: str, titles: list[str]) -> list[Task]:
         """One by one."""
@@ -141,7 +149,7 @@ class NaiveBoards:
             )
         card["retry_count"] += 1
         card["status"] = "in_progress"
-        return _card(card)
+        return _changed(card)
 
     async def force_retry(self, task_list_id: str, task_id: str) -> Task | None:
         """Back to the start."""
@@ -149,15 +157,39 @@ class NaiveBoards:
         if card is None:
             return None
         card.update(status="planned", retry_count=0, note="")
-        return _card(card)
+        return _changed(card)
 
-    async def update_task_title(self, task_list_id: str, task_id: str, title: str) -> Task | None:
+    async def update_task_title(
+        self, task_list_id: str, task_id: str, title: str, *, expected_version: int | None = None
+    ) -> Task | None:
         """Rename."""
         _, card = self._find(task_list_id, task_id)
         if card is None:
             return None
+        _check_version(card, expected_version)
         card["title"] = title.strip()
-        return _card(card)
+        return _changed(card)
+
+    async def update_task_note(
+        self, task_list_id: str, task_id: str, note: str, *, expected_version: int | None = None
+    ) -> Task | None:
+        """Write another note."""
+        _, card = self._find(task_list_id, task_id)
+        if card is None:
+            return None
+        _check_version(card, expected_version)
+        card["note"] = note
+        return _changed(card)
+
+
+def _check_version(card: dict[str, Any], expected: int | None) -> None:
+    if expected is not None and card["version"] != expected:
+        raise VersionConflictError("card", card["id"], expected=expected, actual=card["version"])
+
+
+def _changed(card: dict[str, Any]) -> Task:
+    card["version"] += 1
+    return _card(card)
 
 
 def _card(card: dict[str, Any]) -> Task:

@@ -66,6 +66,11 @@ async def _note(store: TaskStore, value: Any) -> Any:
     return moved and (moved.note if value else "")
 
 
+async def _new_note(store: Boards, value: Any) -> Any:
+    noted = await store.update_task_note(*await _card(store), value)
+    return noted and noted.note
+
+
 async def _status(store: TaskStore, value: Any) -> Any:
     moved = await store.update_status(*await _card(store), value)
     return moved and moved.status
@@ -124,6 +129,8 @@ IDS: tuple[tuple[str, str, Callable[[Any], tuple[Any, ...]]], ...] = (
     ("force_retry", "task_id", lambda value: ("b", value)),
     ("update_task_title", "task_list_id", lambda value: (value, "t", "new")),
     ("update_task_title", "task_id", lambda value: ("b", value, "new")),
+    ("update_task_note", "task_list_id", lambda value: (value, "t", "new")),
+    ("update_task_note", "task_id", lambda value: ("b", value, "new")),
 )
 
 PROBES = (
@@ -141,6 +148,7 @@ PROBES = (
     Probe("add_tasks.titles", "text", _added, _one_board, _stripped),
     Probe("update_status.note", "text", _note, _one_board),
     Probe("update_status.status", "text", _status, _one_board, judge=_refuse_all),
+    Probe("update_task_note.note", "text", _new_note, _one_board),
     Probe("update_task_title.title", "text", _title, _one_board, str.strip, _refuse_blank),
     *(
         Probe(f"{method}.{field}", "id", _unknown(method, arguments))

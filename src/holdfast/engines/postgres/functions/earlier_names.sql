@@ -1,4 +1,4 @@
--- version: 7
+-- version: 8
 -- Functions that processes of an earlier version call while this one is rolled out. They do not say
 -- what a filter sees of a body: it is read from the body when one asks.
 
@@ -221,4 +221,23 @@ AS $$
         the_tenant, the_sessions, the_agents, the_types, the_ids, the_runs, the_times, the_bodies,
         the_filterables, the_numbers, the_dimension, patched, the_states, the_dropped, the_ttls,
         the_versions, NULL);
+$$;
+
+CREATE OR REPLACE FUNCTION holdfast.create_board(
+    in_tenant text, in_id text, in_conversation_id text, in_agent_id text, in_agent_label text,
+    in_parent_agent_id text, in_max_retries bigint, in_card_ids text[], in_titles text[]
+) RETURNS void
+LANGUAGE sql
+AS $$
+    SELECT holdfast.put_board(
+        in_tenant, in_id, in_conversation_id, in_agent_id, in_agent_label, in_parent_agent_id,
+        in_max_retries, in_card_ids, in_titles);
+$$;
+
+CREATE OR REPLACE FUNCTION holdfast.add_cards(
+    in_tenant text, in_board_id text, in_card_ids text[], in_titles text[]
+) RETURNS bigint
+LANGUAGE sql
+AS $$
+    SELECT first FROM holdfast.append_cards(in_tenant, in_board_id, in_card_ids, in_titles);
 $$;

@@ -100,7 +100,9 @@ ORDER BY b.ref;
 -- name: boards
 -- Boards with their cards; those of a conversation in the order of creation.
 SELECT b.conversation_id, b.agent_id, b.id, b.agent_label, b.max_retries, b.parent_agent_id,
-       ARRAY(SELECT ARRAY[c.id, c.title, c.status, c.position::text, c.retry_count::text, c.note]
+       ARRAY(SELECT ARRAY[c.id, c.title, c.status, c.position::text, c.retry_count::text, c.note,
+                          c.version::text, to_char(
+                              c.updated_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.USZ')]
              FROM holdfast.cards c WHERE c.tenant = $1 AND c.board_id = b.id
              ORDER BY c.position, c.id) AS cards
 FROM holdfast.boards b

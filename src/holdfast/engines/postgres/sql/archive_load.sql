@@ -103,9 +103,11 @@ ON CONFLICT DO NOTHING;
 
 -- name: cards
 -- The cards of boards.
-INSERT INTO holdfast.cards (tenant, board_id, id, title, status, position, retry_count, note)
+INSERT INTO holdfast.cards (tenant, board_id, id, title, status, position, retry_count, note,
+    version, updated_at)
 SELECT $1, r.* FROM unnest(
-    $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::text[]) AS r
+    $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::text[],
+    $9::bigint[], $10::timestamptz[]) AS r
 ON CONFLICT DO NOTHING;
 
 -- name: channels

@@ -1,11 +1,12 @@
 -- name: create
--- Make a board with its cards, or replace the one that is there.
-SELECT holdfast.create_board($1, $2, $3, $4, $5, $6, $7, $8::text[], $9::text[]);
+-- Make a board with its cards, or replace the one that is there. The time of the cards.
+SELECT holdfast.put_board($1, $2, $3, $4, $5, $6, $7, $8::text[], $9::text[]);
 
 -- name: by_id
 -- A board, one row for each card, or one without a card.
 SELECT b.id AS board_id, b.conversation_id, b.max_retries, b.agent_id, b.agent_label,
-       b.parent_agent_id, c.id, c.title, c.status, c.position, c.retry_count, c.note
+       b.parent_agent_id, c.id, c.title, c.status, c.position, c.retry_count, c.note,
+       c.version, c.updated_at
 FROM holdfast.boards b
 LEFT JOIN holdfast.cards c ON c.tenant = $1 AND c.board_id = b.id
 WHERE b.tenant = $1 AND b.id = $2
@@ -14,7 +15,8 @@ ORDER BY c.position;
 -- name: by_conversation
 -- All boards of a conversation in order of creation, or only the main one ($3).
 SELECT b.id AS board_id, b.conversation_id, b.max_retries, b.agent_id, b.agent_label,
-       b.parent_agent_id, c.id, c.title, c.status, c.position, c.retry_count, c.note
+       b.parent_agent_id, c.id, c.title, c.status, c.position, c.retry_count, c.note,
+       c.version, c.updated_at
 FROM (
     SELECT * FROM holdfast.boards
     WHERE tenant = $1 AND conversation_id = $2
@@ -49,8 +51,8 @@ CROSS JOIN LATERAL (
 ORDER BY found.conversation_id;
 
 -- name: add
--- Append cards; the first of their positions.
-SELECT holdfast.add_cards($1, $2, $3::text[], $4::text[]);
+-- Append cards; the first of their positions, and their time.
+SELECT * FROM holdfast.append_cards($1, $2, $3::text[], $4::text[]);
 
 -- name: delete_board
 -- Remove a board with its cards.
@@ -60,46 +62,10 @@ DELETE FROM holdfast.boards WHERE tenant = $1 AND id = $2 RETURNING true;
 -- Remove a card.
 DELETE FROM holdfast.cards WHERE tenant = $1 AND board_id = $2 AND id = $3 RETURNING true;
 
--- name: rename
--- A new title.
-UPDATE holdfast.cards SET title = $4
-WHERE tenant = $1 AND board_id = $2 AND id = $3
-RETURNING id, title, status, position, retry_count, note;
-
--- name: move
--- Set status and note, unless the card is in one of the states $6; and the status it had.
-WITH card AS MATERIALIZED (
-    SELECT * FROM holdfast.cards
-    WHERE tenant = $1 AND board_id = $2 AND id = $3 FOR NO KEY UPDATE
-), moved AS (
-    UPDATE holdfast.cards c
-    SET status = $4, note = CASE WHEN $5 = '""' THEN c.note ELSE $5 END
-    FROM card
-    WHERE c.tenant = $1 AND c.board_id = card.board_id AND c.id = card.id
-      AND (card.status = $4 OR card.status <> ALL ($6::text[]))
-    RETURNING c.id, c.title, c.status, c.position, c.retry_count, c.note
-)
-SELECT card.status AS was, moved.* FROM card LEFT JOIN moved ON true;
+-- name: change
+-- Change a card: $4 status, $5 title, $6 note, $7 retries; $8 states it stays in, $9 expected version.
+SELECT * FROM holdfast.change_card($1, $2, $3, $4, $5, $6, $7, $8::text[], $9);
 
 -- name: retry
 -- Count one more try, within the board's maximum and unless in one of the states $4.
-WITH card AS MATERIALIZED (
-    SELECT c.*, c.retry_count < b.max_retries AS may_retry
-    FROM holdfast.cards c
-    JOIN holdfast.boards b ON b.tenant = $1 AND b.id = c.board_id
-    WHERE c.tenant = $1 AND c.board_id = $2 AND c.id = $3 FOR NO KEY UPDATE OF c
-), moved AS (
-    UPDATE holdfast.cards c
-    SET status = 'in_progress', retry_count = c.retry_count + 1
-    FROM card
-    WHERE c.tenant = card.tenant AND c.board_id = card.board_id AND c.id = card.id
-      AND card.may_retry AND card.status <> ALL ($4::text[])
-    RETURNING c.id, c.title, c.status, c.position, c.retry_count, c.note
-)
-SELECT card.status AS was, card.may_retry, moved.* FROM card LEFT JOIN moved ON true;
-
--- name: revive
--- Plan a card afresh.
-UPDATE holdfast.cards SET status = 'planned', retry_count = 0, note = '""'
-WHERE tenant = $1 AND board_id = $2 AND id = $3
-RETURNING id, title, status, position, retry_count, note;
+SELECT * FROM holdfast.retry_card($1, $2, $3, $4::text[]);
