@@ -164,9 +164,12 @@ async def test_feedback_is_stored_once(state: State) -> None:
             await visitor.send(
                 f"/studio/tasks/{task}", "feedback", text="wrong page", rating="2", feedback_id="f1"
             )
-        assert "wrong page" in await visitor.page(f"/studio/tasks/{task}")
+        page = await visitor.page(f"/studio/tasks/{task}")
+        assert "wrong page" in page
+        assert "operator (Studio)" in page
     [found] = await state.tasks.list_feedback(task)
     assert (found.text, found.rating) == ("wrong page", 2)
+    assert found.metadata == {"by": "operator (Studio)"}
 
 
 async def test_a_board_is_made_and_its_cards_move(state: State) -> None:
@@ -177,7 +180,18 @@ async def test_a_board_is_made_and_its_cards_move(state: State) -> None:
         card = {"board": board.id, "card": board.tasks[0].id}
         await visitor.send(path, "add", board=board.id, title="Write")
         await visitor.send(path, "move", **card, to="in_progress")
-        await visitor.send(path, "rename", **card, title="Read twice")
+        await visitor.send(path, "rename", **card, title="Read twice", version="2")
+        await visitor.send(path, "note", **card, note="the second half", version="3")
+        late = [
+            await visitor.send(path, do, **card, **values, version="3")
+            for do, values in (
+                ("move", {"to": "blocked"}),
+                ("rename", {"title": "Skip"}),
+                ("note", {"note": ""}),
+            )
+        ]
+        assert [answer.status_code for answer in late] == [409] * 3
+        assert "the second half" in await visitor.page(path)
         [board] = await state.boards.get_boards_by_conversation("c1")
         assert [(one.title, str(one.status)) for one in board.tasks] == [
             ("Read twice", "in_progress"),
@@ -191,8 +205,13 @@ async def test_a_board_is_made_and_its_cards_move(state: State) -> None:
         [board] = await state.boards.get_boards_by_conversation("c1")
         assert [one.title for one in board.tasks] == ["Write"]
         refused = await visitor.send(path, "move", **card, to="succeeded")
-        odd = await visitor.send(path, "move", board=board.id, card=board.tasks[0].id, to="moon")
-    assert (refused.status_code, odd.status_code) == (404, 422)
+        other = {"board": board.id, "card": board.tasks[0].id}
+        odd = [
+            await visitor.send(path, "move", **other, to="moon"),
+            await visitor.send(path, "note", **other, note="x", version="9" * 30),
+            await visitor.send(path, "note", **other, note="x", version="one"),
+        ]
+    assert (refused.status_code, [one.status_code for one in odd]) == (404, [422] * 3)
 
 
 async def test_a_session_is_ended_and_erased(state: State) -> None:

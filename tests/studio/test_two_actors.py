@@ -87,6 +87,7 @@ def _forms(bob: dict[str, str]) -> list[tuple[str, str, dict[str, str]]]:
         *((task, do, {"text": "x"}) for do in ("answer", "cancel", "pause", "retry", "feedback")),
         ("/studio/boards/c1?owner=bob", "move", {**card, "to": "in_progress"}),
         ("/studio/boards/c1", "rename", {**card, "title": "x"}),
+        ("/studio/boards/c1?owner=bob", "note", {**card, "note": "x"}),
         ("/studio/boards/c1?owner=bob", "remove", card),
         ("/studio/sessions/c1?owner=bob", "end", {}),
         ("/studio/facts?owner=bob", "forget", {"agent": "writer", "fact": bob["fact"]}),

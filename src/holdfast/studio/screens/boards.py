@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from urllib.parse import quote, urlencode
 
 from starlette.requests import Request
@@ -20,6 +21,8 @@ COLUMNS = (
     (TaskStatus.SUCCEEDED, "Done"),
 )
 SHOWN = 50
+DIGITS = 18
+"""Digits of a version that a form may send."""
 
 
 async def boards(desk: Desk, request: Request) -> Response:
@@ -54,7 +57,9 @@ async def move(desk: Desk, request: Request) -> Response:
     form = desk.form(request)
     store = desk.memory_state(request).boards
     list_id, card = form.get("board", ""), form.get("card", "")
-    done = await store.update_status(list_id, card, form.get("to", ""))
+    done = await store.update_status(
+        list_id, card, form.get("to", ""), expected_version=_version(form)
+    )
     if done is None:
         raise NotFoundError("card", card)
     return back(form, _path(request))
@@ -90,9 +95,31 @@ async def rename(desk: Desk, request: Request) -> Response:
     card, title = form.get("card", ""), form.get("title", "").strip()
     if not title:
         raise InvalidInputError("title", "is empty: write what is to be done")
-    if await store.update_task_title(form.get("board", ""), card, title) is None:
+    version = _version(form)
+    board = form.get("board", "")
+    if await store.update_task_title(board, card, title, expected_version=version) is None:
         raise NotFoundError("card", card)
     return back(form, _path(request))
+
+
+async def note(desk: Desk, request: Request) -> Response:
+    """Replace the note of a card."""
+    form = desk.form(request)
+    store = desk.memory_state(request).boards
+    board, card, text = form.get("board", ""), form.get("card", ""), form.get("note", "").strip()
+    if await store.update_task_note(board, card, text, expected_version=_version(form)) is None:
+        raise NotFoundError("card", card)
+    return back(form, _path(request))
+
+
+def _version(form: Mapping[str, str]) -> int | None:
+    """Return the version of the card that the page showed, if the form has it."""
+    text = form.get("version")
+    if not text:
+        return None
+    if not text.isascii() or not text.isdigit() or len(text) > DIGITS:
+        raise InvalidInputError("version", "is not a number: load the page again")
+    return int(text)
 
 
 async def remove(desk: Desk, request: Request) -> Response:
@@ -108,5 +135,12 @@ LIST = Screen("/studio/boards", boards)
 SCREEN = Screen(
     "/studio/boards/{id:path}",
     board,
-    {"move": move, "afresh": start_afresh, "add": add, "rename": rename, "remove": remove},
+    {
+        "move": move,
+        "afresh": start_afresh,
+        "add": add,
+        "rename": rename,
+        "note": note,
+        "remove": remove,
+    },
 )

@@ -11,7 +11,7 @@ from holdfast.studio.desk import Desk, back
 from holdfast.studio.screens.answer_form import form_of
 from holdfast.studio.screens.owner_view import seen_events, seen_task, seen_tasks
 from holdfast.studio.screens.screen import Screen
-from holdfast.studio.screens.task_actions import ACTIONS, answer_on, task_path
+from holdfast.studio.screens.task_actions import ACTIONS, answer_on, task_path, user_name
 from holdfast.studio.screens.timeline import SHOWS, picture, rows
 from holdfast.values.content import ChatMessage
 from holdfast.values.errors import InvalidInputError, NotFoundError
@@ -105,6 +105,7 @@ async def feedback(desk: Desk, request: Request) -> Response:
         form["text"],
         rating=int(rating) if rating in {"1", "2", "3", "4", "5"} else None,
         feedback_id=form.get("feedback_id") or None,
+        metadata={"by": user_name(desk, request)},
     )
     return back(form, task_path(key))
 

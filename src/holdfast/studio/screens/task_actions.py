@@ -42,7 +42,7 @@ async def answer(desk: Desk, request: Request) -> Response:
     message = ChatMessage.user(text)
     if form.get("message_id"):
         message = ChatMessage("user", message.content, id=form["message_id"])
-    await desk.state(request).tasks.respond(key, message, by=_by(desk, request))
+    await desk.state(request).tasks.respond(key, message, by=user_name(desk, request))
     return back(form, task_path(key))
 
 
@@ -81,7 +81,7 @@ async def cancel(desk: Desk, request: Request) -> Response:
     """Cancel a task."""
     key, form = task_id(desk, request), desk.form(request)
     note = form.get("note") or "canceled in Studio"
-    await desk.state(request).tasks.cancel(key, note=note, by=_by(desk, request))
+    await desk.state(request).tasks.cancel(key, note=note, by=user_name(desk, request))
     return back(form, task_path(key))
 
 
@@ -89,7 +89,7 @@ async def pause(desk: Desk, request: Request) -> Response:
     """Pause a task."""
     key, form = task_id(desk, request), desk.form(request)
     note = form.get("note") or "paused in Studio"
-    await desk.state(request).tasks.pause(key, note=note, by=_by(desk, request))
+    await desk.state(request).tasks.pause(key, note=note, by=user_name(desk, request))
     return back(form, task_path(key))
 
 
@@ -97,7 +97,7 @@ async def resume(desk: Desk, request: Request) -> Response:
     """Resume a paused task."""
     key, form = task_id(desk, request), desk.form(request)
     note = form.get("note") or "resumed in Studio"
-    await desk.state(request).tasks.resume(key, note=note, by=_by(desk, request))
+    await desk.state(request).tasks.resume(key, note=note, by=user_name(desk, request))
     return back(form, task_path(key))
 
 
@@ -105,7 +105,7 @@ async def retry(desk: Desk, request: Request) -> Response:
     """Submit a task again, and go to the new task."""
     key, form = task_id(desk, request), desk.form(request)
     made = await desk.state(request).tasks.retry(
-        key, submit_key=form.get("submit_key") or None, by=_by(desk, request)
+        key, submit_key=form.get("submit_key") or None, by=user_name(desk, request)
     )
     return RedirectResponse(task_path(made.id), 303)
 
@@ -114,7 +114,7 @@ async def resume_failed(desk: Desk, request: Request) -> Response:
     """Continue a failed task from its last stored step, as a new task, and go there."""
     key, form = task_id(desk, request), desk.form(request)
     made = await desk.state(request).tasks.resume_failed(
-        key, submit_key=form.get("submit_key") or None, by=_by(desk, request)
+        key, submit_key=form.get("submit_key") or None, by=user_name(desk, request)
     )
     return RedirectResponse(task_path(made.id), 303)
 
@@ -131,13 +131,13 @@ async def fork(desk: Desk, request: Request) -> Response:
         int(at),
         message=ChatMessage.user(text) if text else None,
         submit_key=form.get("submit_key") or None,
-        by=_by(desk, request),
+        by=user_name(desk, request),
     )
     return RedirectResponse(task_path(made.id), 303)
 
 
-def _by(desk: Desk, request: Request) -> str:
-    """Return the name of the user, as it is written to the timeline of a task."""
+def user_name(desk: Desk, request: Request) -> str:
+    """Return the name of the user, as it is stored with what the user does to a task."""
     owner = desk.session(request).owner
     return f"{'operator' if owner is None else owner} (Studio)"
 

@@ -162,7 +162,7 @@ one(".nav[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" }
 // ---- boards ----------------------------------------------------------------------------------
 async function move(card, to) {
   const board = card.closest("[data-board]"), id = card.dataset.card;
-  const body = new URLSearchParams({ csrf: csrf(), do: "move", board: board.dataset.board, card: id, to });
+  const body = new URLSearchParams({ csrf: csrf(), do: "move", board: board.dataset.board, card: id, to, version: card.dataset.version });
   const answer = await fetch(board.dataset.url, { method: "POST", headers: { "X-Part": "move" }, body });
   if (!answer.ok) say(await answer.text());
   await renew();
