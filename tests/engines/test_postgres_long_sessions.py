@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from holdfast.contracts.episodes import EpisodicMemory
+from holdfast.engines.postgres.embedding_queue import PostgresEmbeddingQueue
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.episodes import PostgresEpisodes
 from holdfast.engines.postgres.indexing import index_batch
@@ -90,6 +91,30 @@ async def test_indexing_reads_as_many_rows_in_a_long_session_as_in_a_short_one()
         await engine.aclose()
     # The events of the batch, in one or two ranges, and the 256 before each that could be messages.
     assert max(read) < 2 * 256 + 4 * SIZE
+
+
+async def test_embedding_reads_as_many_rows_in_a_long_session_as_in_a_short_one() -> None:
+    async with empty_database() as url:
+        engine = await Postgres.open(url, auto_migrate=True, max_connections=1)
+        async with as_keeper(engine) as keeper:
+            for table in ("events", "event_numbers", "event_vectors", "unembedded_events"):
+                await keeper.execute(f"ALTER TABLE holdfast.{table} SET (autovacuum_enabled = off)")
+        store = EpisodicMemory(PostgresEpisodes(engine))
+        queue = PostgresEmbeddingQueue(engine)
+        await queue.adopt("tiny", 2)
+        for at in range(BATCHES):
+            await store.append(_batch(at))
+        await queue.catch_up()
+
+        async def embed() -> None:
+            batch = await queue.take(SIZE)
+            assert batch is not None
+            assert len(batch.positions) == SIZE
+            await queue.keep(batch, [[0.6, 0.8]] * SIZE, model="tiny", dimension=2)
+
+        read = [await _rows_read(engine, embed) for _ in range(BATCHES)]
+        await engine.aclose()
+    assert max(read) < 6 * SIZE
 
 
 async def test_of_very_many_equal_scores_the_first_positions_are_ranked_as_in_memory() -> None:

@@ -1,4 +1,4 @@
--- version: 3
+-- version: 4
 -- Events that wait for an embedding.
 
 -- Whoever takes ranges from the queue of the index puts them into the queue of the embedder, where a
@@ -105,14 +105,20 @@ AS $$
         WITH ORDINALITY AS r (agent, session_key, epoch, first_seq, last_seq, at)
     LEFT JOIN LATERAL (
         SELECT e.seq, e.type, e.body
-        FROM holdfast.events e
-        LEFT JOIN holdfast.event_vectors v
-            ON v.tenant = the_tenant AND v.session_key = e.session_key AND v.epoch = e.epoch
-            AND v.seq = e.seq
-        WHERE e.tenant = the_tenant AND e.session_key = r.session_key AND e.epoch = r.epoch
-            AND e.seq BETWEEN r.first_seq AND r.last_seq AND (e.agent || '') = r.agent
-            AND (v.seq IS NULL OR v.model NOT IN (
-                '', (SELECT m.model FROM holdfast.event_models m WHERE m.tenant = the_tenant)))
+        FROM (
+            SELECT session_key, epoch, seq, type, body FROM holdfast.events
+            WHERE tenant = the_tenant AND session_key = r.session_key AND epoch = r.epoch
+                AND seq BETWEEN r.first_seq AND r.last_seq AND (agent || '') = r.agent
+            ORDER BY seq OFFSET 0
+        ) e
+        -- OFFSET 0: without statistics a planner would read all vectors of the tenant for each range.
+        LEFT JOIN LATERAL (
+            SELECT model FROM holdfast.event_vectors
+            WHERE tenant = the_tenant AND session_key = e.session_key AND epoch = e.epoch
+                AND seq = e.seq OFFSET 0
+        ) v ON true
+        WHERE v.model IS NULL OR v.model NOT IN (
+            '', (SELECT m.model FROM holdfast.event_models m WHERE m.tenant = the_tenant))
         ORDER BY e.seq LIMIT the_limit
     ) w ON true
     ORDER BY r.at, w.seq
@@ -186,7 +192,8 @@ BEGIN
     JOIN LATERAL (
         SELECT FROM holdfast.events e
         WHERE e.tenant = the_tenant AND e.session_key = i.key AND e.epoch = i.epoch
-            AND e.seq = i.seq
+            AND e.seq BETWEEN i.seq AND i.seq
+        ORDER BY e.seq LIMIT 1  -- only the primary key has this order
         FOR KEY SHARE
     ) e ON true;
     SELECT COALESCE(array_agg(i.at), '{}') INTO again
@@ -206,7 +213,8 @@ BEGIN
     JOIN LATERAL (
         SELECT * FROM holdfast.events e
         WHERE e.tenant = the_tenant AND e.session_key = i.key AND e.epoch = i.epoch
-            AND e.seq = i.seq
+            AND e.seq BETWEEN i.seq AND i.seq
+        ORDER BY e.seq LIMIT 1
     ) e ON true
     WHERE i.at <> ALL (again)
     ON CONFLICT (tenant, session_key, epoch, seq) DO UPDATE
