@@ -34,12 +34,15 @@ async def test_the_working_state_travels_with_the_slider(stage: Stage) -> None:
 async def test_the_playhead_is_dragged_and_the_slider_follows(stage: Stage) -> None:
     async with stage.context() as context:
         page = await stage.open(context, f"/tasks/{stage.taken_over}")
-        box = await page.locator("hf-timeline svg").bounding_box()
+        await expect(page.locator("hf-timeline svg")).to_be_visible()
+        # Of the element, not of its drawing: that is made again when the fonts have loaded.
+        box = await page.locator("hf-timeline").bounding_box()
         assert box
+        padding = 14
         middle = box["y"] + box["height"] / 2
-        await page.mouse.move(box["x"] + box["width"] - 4, middle)
+        await page.mouse.move(box["x"] + box["width"] - padding - 4, middle)
         await page.mouse.down()
-        await page.mouse.move(box["x"] + 140, middle, steps=8)
+        await page.mouse.move(box["x"] + padding + 140, middle, steps=8)
         await page.mouse.up()
         slider = page.locator("[data-scrub]")
         await expect(page).to_have_url(re.compile(r"[?&]at=\d+$"))
