@@ -1,4 +1,4 @@
--- version: 2
+-- version: 3
 -- Recall: the candidates of a question, by words and by meaning.
 
 -- The first events of agents by words and those by meaning, each at least the_limit, with both scores and
@@ -33,6 +33,7 @@ SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
+    asked CONSTANT public.vector := the_vector;
     began timestamptz;
     the_key bigint;
     one holdfast.event_agents;
@@ -220,10 +221,11 @@ BEGIN
                 ) x
                 CROSS JOIN LATERAL (
                     SELECT id FROM holdfast.sessions
-                    WHERE tenant = the_tenant AND key = x.session_key OFFSET 0
+                    WHERE tenant = the_tenant AND key BETWEEN x.session_key AND x.session_key
+                    ORDER BY key LIMIT 1
                 ) s
                 LEFT JOIN LATERAL (
-                    SELECT round((1 - (embedding OPERATOR(public.<=>) the_vector::public.vector))
+                    SELECT round((1 - (embedding OPERATOR(public.<=>) asked))
                         * 1000000) / 1000000 AS cosine
                     FROM holdfast.event_vectors
                     WHERE tenant = the_tenant AND session_key = x.session_key AND epoch = x.epoch
