@@ -66,8 +66,9 @@ def test_a_task_goes_from_submit_to_its_answer(
     command: Command, database: str, tenant: str
 ) -> None:
     reply = command("tasks", "submit", "researcher", "Tides?", "--owner", "ana")
-    assert (reply.code, "holdfast tasks watch" in reply.out) == (0, True), reply.err
+    assert (reply.code, "holdfast tasks watch" in reply.err) == (0, True), reply.err
     [task] = command("tasks", "list", "--json").json["tasks"]
+    assert reply.out == f"{task['id']}\n"
     assert (task["state"], task["owner"]) == ("submitted", "ana")
     _work(database, tenant)
     waiting = command("tasks", "show", task["id"])

@@ -184,9 +184,13 @@ def submit(
 ) -> None:
     """Queue a task for an agent and print its id; a worker runs it.
 
+    Only the id goes to standard output, so that a script can use it.
+
     For example:
 
         holdfast tasks submit researcher "Tides of Brest?"
+
+        id=$(holdfast tasks submit researcher "Tides of Brest?")
 
         holdfast tasks submit researcher "Tides of Brest?" --key order-7 --json
     """
@@ -206,9 +210,12 @@ def submit(
                 "until one runs with a handler of that name (holdfast worker module:app)",
                 soft_wrap=True,
             )
+        if not as_json:
+            hint = f"{task.state}; follow it: holdfast tasks watch {escape(task.id)}"
+            _err.print(f"[dim]{hint}[/]", soft_wrap=True)
         return task
 
-    act(tenant, queued, as_json=as_json, more="follow it: holdfast tasks watch {id}", creates=True)
+    act(tenant, queued, as_json=as_json, describe=lambda task: task.id, creates=True)
 
 
 async def _is_worked_for(ledger: TaskLedger, agent: str) -> bool:

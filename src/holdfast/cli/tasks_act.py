@@ -41,7 +41,6 @@ def act(
     do: Callable[[TaskLedger], Awaitable[TaskRecord]],
     *,
     as_json: bool,
-    more: str = "",
     describe: Callable[[TaskRecord], str] | None = None,
     creates: bool = False,
 ) -> None:
@@ -65,5 +64,3 @@ def act(
     ]
     asked = f" [dim]({', '.join(requested)})[/]" if requested else ""
     _out.print(f"{escape(task.id)} {state_mark(task.state)}{asked}", soft_wrap=True)
-    if more:
-        _out.print(f"[dim]{more.format(id=escape(task.id))}[/]", soft_wrap=True)

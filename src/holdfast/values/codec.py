@@ -297,7 +297,9 @@ def message_to_payload(message: ChatMessage, *, field: str = "message") -> dict[
     {'v': 1, 'role': 'user', 'content': [{'type': 'text', 'text': 'hi'}]}
     """
     if not isinstance(message, ChatMessage):
-        raise InvalidInputError(field, f"must be a ChatMessage, not {type(message).__name__}")
+        raise InvalidInputError(
+            field, f"must be a ChatMessage, not {type(message).__name__}: ChatMessage.user(text)"
+        )
     payload: dict[str, Any] = {
         "v": VERSION,
         "role": message.role,
