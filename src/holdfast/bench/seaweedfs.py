@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import json
 import shutil
@@ -16,6 +15,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+from holdfast.testing.server_processes import end_at_exit
 from holdfast.values.errors import MissingExtraError
 
 ACCESS_KEY, SECRET_KEY = "bench-key", "only-on-loopback"
@@ -42,7 +42,7 @@ class SeaweedFS:
             "actions": ["Admin", "Read", "Write", "List", "Tagging"],
         }
         (self.folder / "s3.json").write_text(json.dumps({"identities": [who]}))
-        atexit.register(self.remove)
+        end_at_exit(self, signal.SIGKILL)
 
     @property
     def port(self) -> int:

