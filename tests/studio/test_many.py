@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from holdfast.studio.screens import tasks_many
 from holdfast.values.content import ChatMessage
 from holdfast.values.tasks.events import StepKey
 from holdfast.wiring.state import State
@@ -94,3 +95,84 @@ async def test_chosen_facts_are_forgotten(state: State) -> None:
         response = await visitor.send("/studio/facts", "forget-many", agent="planner", tasks=chosen)
         assert response.status_code == 303, response.text
     assert [one.content for one in await state.long_term.list("planner")] == ["two"]
+
+
+async def test_all_paused_tasks_that_match_are_resumed_and_the_page_says_how_many(
+    state: State,
+) -> None:
+    for agent in ("writer", "writer", "reader"):
+        made = await state.tasks.submit(agent, ChatMessage.user("Tides?"))
+        await state.tasks.pause(made.id)
+    await state.tasks.submit("writer", ChatMessage.user("Not paused"))
+    async with Visitor(state) as visitor:
+        asked = await visitor.page("/studio/tasks?agent=writer&all=resume")
+        assert "Resume 2 tasks" in asked
+        response = await visitor.send("/studio/tasks?agent=writer", "resume-all")
+        assert response.headers["location"] == "/studio/tasks?did=resume.2.0"
+        assert "Resumed: 2." in await visitor.page(response.headers["location"])
+        failed = await visitor.page("/studio/tasks?state=failed&all=resume")
+        assert "No task that matches" in failed
+    found = await _states(state)
+    assert sorted(found["writer"]) == ["submitted"] * 3
+    assert found["reader"] == ["paused"]
+
+
+async def test_what_more_than_one_request_takes_goes_on_when_the_user_says_so(
+    state: State, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tasks_many, "BATCH", 2)
+    monkeypatch.setattr(tasks_many, "BATCHES", 2)
+    for _ in range(5):
+        await state.tasks.submit("writer", ChatMessage.user("Tides?"))
+    async with Visitor(state) as visitor:
+        assert "2 or more" in await visitor.page("/studio/tasks?agent=writer&all=cancel")
+        sent = {"back": "/studio/tasks?agent=writer"}
+        first = await visitor.send("/studio/tasks?agent=writer", "cancel-all", **sent)
+        more = first.headers["location"]
+        assert more == "/studio/tasks?agent=writer&did=cancel.4.0&all=cancel"
+        assert "Cancel 1 task<" in await visitor.page(more)
+        last = await visitor.send("/studio/tasks?agent=writer", "cancel-all", **sent)
+        assert last.headers["location"] == "/studio/tasks?agent=writer&did=cancel.1.0"
+
+
+async def test_chosen_tasks_are_run_again_once_however_often_the_form_is_sent(
+    state: State,
+) -> None:
+    made = [await state.tasks.submit("writer", ChatMessage.user("Tides?")) for _ in range(2)]
+    for one in made:
+        await state.tasks.cancel(one.id)
+    open_task = await state.tasks.submit("reader", ChatMessage.user("Tides?"))
+    chosen = ",".join(one.id for one in [*made, open_task])
+    async with Visitor(state) as visitor:
+        for _ in range(2):
+            response = await visitor.send(
+                "/studio/tasks", "retry", tasks=chosen, submit_key="studio-1"
+            )
+            assert response.headers["location"] == "/studio/tasks?did=retry.2.1"
+        assert "Not possible for 1" in await visitor.page("/studio/tasks?did=retry.2.1")
+    assert (await _states(state))["writer"].count("submitted") == 2
+
+
+@pytest.mark.parametrize("word", ["<b>", "cancel", "pay.1.1", "cancel.1.99999999", "cancel.-1.0"])
+async def test_a_link_cannot_put_words_of_its_own_on_a_page(state: State, word: str) -> None:
+    async with Visitor(state) as visitor:
+        page = await visitor.page(f"/studio/tasks?did={word}")
+        assert "data-note" not in page
+
+
+async def test_the_list_shows_the_questions_that_wait_longest(state: State) -> None:
+    for agent in ("one", "two", "three"):
+        await state.tasks.submit(agent, ChatMessage.user(f"Task of {agent}"))
+        [claimed] = await state.tasks.claim("w1", agents=[agent])
+        said = ChatMessage.assistant(f"Question of {agent}")
+        ask = StepKey("ask", kind="ask")
+        await state.tasks.transition(claimed.lease, "input-required", message=said, ask=ask)
+    async with Visitor(state) as visitor:
+        page = await visitor.page("/studio/tasks")
+        assert "Question of one" in page
+        assert "Question of two" in page
+        assert "Question of three" not in page
+        assert "All 3 questions" in page
+        assert "Waiting for a person" not in await visitor.page("/studio/tasks?agent=one")
+        of_session = await visitor.page("/studio/tasks?session=nowhere")
+        assert "No task matches" in of_session

@@ -7,12 +7,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from holdfast.studio.access import Access, Session
 from holdfast.studio.guard import FORM, PREFIX, SESSION, theme_of
+from holdfast.studio.notices import notice_of
 from holdfast.studio.pages import render
 from holdfast.studio.problems import PROBLEM
 from holdfast.studio.samples import Samples
@@ -134,6 +136,7 @@ class Desk:
             path=request.url.path,
             here=str(request.url.path) + (f"?{request.url.query}" if request.url.query else ""),
             writes=self.writes(request),
+            notice=notice_of(request),
             **values,
         )
         return HTMLResponse(text, status)
@@ -146,8 +149,18 @@ class Desk:
         return self.page(request, "error.html", status, error=str(error))
 
 
-def back(form: Mapping[str, str], default: str) -> Response:
-    """Redirect to the page that a form was on: only to a path of Studio."""
+def back(form: Mapping[str, str], default: str, more: Mapping[str, str] | None = None) -> Response:
+    """Redirect to the page that a form was on: only to a path of Studio.
+
+    ``more`` are parameters to add to its query. ::
+
+        return back(form, "/studio/tasks", {"did": "cancel.3.0"})
+    """
     wanted = form.get("back", "")
     inside = wanted == PREFIX or wanted.startswith((f"{PREFIX}/", f"{PREFIX}?"))
-    return RedirectResponse(wanted if inside and "\\" not in wanted else default, 303)
+    target = wanted if inside and "\\" not in wanted else default
+    if more:
+        parts = urlsplit(target)
+        kept = [(name, value) for name, value in parse_qsl(parts.query) if name not in more]
+        target = f"{parts.path}?{urlencode([*kept, *more.items()])}"
+    return RedirectResponse(target, 303)

@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from holdfast.studio.desk import Desk
+from holdfast.studio.screens.inbox import WAITING
 from holdfast.studio.screens.screen import Screen
 from holdfast.values.errors import HoldfastError
 
@@ -62,17 +63,29 @@ async def _changes(desk: Desk, request: Request) -> AsyncIterator[dict[str, str]
             if looks % CHECKED_AFTER == 0 and not await desk.valid(session):
                 return
             now = await state.tasks.versions(limit=WATCHED)
+            before = {} if known is None else known
+            changed = [task for task, version in now.items() if before.get(task) != version]
+            waiting = await _waiting(desk, request) if changed or known is None else 0
         except HoldfastError:
             # The page shows the error when it is read; the stream goes on.
             yield {"event": "lost", "data": "{}"}
         else:
             if known is None:
-                yield {"event": "ready", "data": "{}"}
-            elif changed := [task for task, version in now.items() if known.get(task) != version]:
-                yield {"event": "changed", "data": json.dumps({"tasks": changed})}
+                yield {"event": "ready", "data": json.dumps({"waiting": waiting})}
+            elif changed:
+                news = {"tasks": changed, "waiting": waiting}
+                yield {"event": "changed", "data": json.dumps(news)}
             known = now
         with suppress(TimeoutError):
             await asyncio.wait_for(desk.closing.wait(), PAUSE_SECONDS)
+
+
+async def _waiting(desk: Desk, request: Request) -> int:
+    """Count the tasks that wait for a person, up to ``WATCHED``."""
+    page = await desk.state(request).tasks.list(
+        states=WAITING, limit=WATCHED, children=desk.session(request).operator
+    )
+    return len(page.tasks)
 
 
 SCREEN = Screen("/studio/live", live)

@@ -38,7 +38,7 @@ def seen_tasks(session: Session, tasks: Iterable[TaskRecord]) -> list[TaskRecord
 
 
 def seen_events(session: Session, events: Iterable[TaskEvent]) -> list[TaskEvent]:
-    """Return the events that a session sees; for an owner without steps, notes and workers.
+    """Return the events that a session sees; for an owner without steps, notes, workers, names.
 
     ::
 
@@ -53,5 +53,5 @@ def seen_events(session: Session, events: Iterable[TaskEvent]) -> list[TaskEvent
         if isinstance(event.body, Transition):
             note = event.body.note if event.body.to_state is TaskState.REJECTED else ""
             event = replace(event, body=replace(event.body, note=note, worker=""))  # noqa: PLW2901
-        found.append(event)
+        found.append(replace(event, by_name=""))
     return found

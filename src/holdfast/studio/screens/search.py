@@ -36,20 +36,20 @@ async def search(desk: Desk, request: Request) -> Response:
         ledger = desk.state(request).tasks
         # A list by words reads every task if few have them: the newest are enough here.
         newest = await ledger.list(limit=NEWEST, first_message=True)
-        by_id = await _found(ledger.list(id_prefix=words, limit=SHOWN, first_message=True))
+        by_id = await found_or_none(ledger.list(id_prefix=words, limit=SHOWN, first_message=True))
         said = [one for one in newest.tasks if words.casefold() in _first(one).casefold()]
         unique = list({one.id: one for one in [*(by_id.tasks if by_id else ()), *said]}.values())
         tasks = seen_tasks(desk.session(request), unique)[:SHOWN]
-        session = await _found(state.episodes.get_session(words))
+        session = await found_or_none(state.episodes.get_session(words))
         sessions = [session] if session else []
         try:
-            hits = await _found(state.episodes.recall(ALL_AGENTS, words, limit=SHOWN)) or []
+            hits = await found_or_none(state.episodes.recall(ALL_AGENTS, words, limit=SHOWN)) or []
         except EngineError as error:
             # A word that most of a long log has: the other parts are shown.
             late = str(error)
-        entities = await _found(state.graph.find_entities([words])) or []
+        entities = await found_or_none(state.graph.find_entities([words])) or []
         for agent in (await desk.agents(request))[:AGENTS]:
-            one = await _found(state.long_term.search(agent, words, limit=3))
+            one = await found_or_none(state.long_term.search(agent, words, limit=3))
             facts += [(agent, fact) for fact in one or ()]
     return desk.page(
         request,
@@ -71,8 +71,13 @@ def _first(task: TaskRecord) -> str:
     return task.first_message.text if task.first_message else ""
 
 
-async def _found(asked: Awaitable[T]) -> T | None:
-    """Return a result; ``None`` if the words are not a valid id, or the store cannot search so."""
+async def found_or_none(asked: Awaitable[T]) -> T | None:
+    """Return a result; ``None`` if the words are not a valid id, or the store cannot search so.
+
+    ::
+
+        session = await found_or_none(state.episodes.get_session(words))
+    """
     try:
         return await asked
     except (InvalidInputError, NotSupportedError):

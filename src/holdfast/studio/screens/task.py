@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 
 from starlette.requests import Request
@@ -12,7 +13,7 @@ from holdfast.studio.screens.answer_form import form_of
 from holdfast.studio.screens.owner_view import seen_events, seen_task, seen_tasks
 from holdfast.studio.screens.screen import Screen
 from holdfast.studio.screens.task_actions import ACTIONS, answer_on, task_path, user_name
-from holdfast.studio.screens.timeline import SHOWS, picture, rows
+from holdfast.studio.screens.timeline import SHOWS, changes, picture, rows
 from holdfast.values.content import ChatMessage
 from holdfast.values.errors import InvalidInputError, NotFoundError
 from holdfast.values.ids import new_id
@@ -58,6 +59,7 @@ async def task(desk: Desk, request: Request) -> Response:
         then = await ledger.get(key, messages_limit=MESSAGES, max_bytes=MOST_BYTES)
     else:
         then = await ledger.replay(key, at, messages_limit=MESSAGES)
+    pushes = await ledger.list_push_configs(key)
     show = query.get("show", "") if query.get("show", "") in SHOWS else ""
     ended = found.state in TERMINAL
     took = (found.updated_at if ended else datetime.now(UTC)) - found.created_at
@@ -79,6 +81,9 @@ async def task(desk: Desk, request: Request) -> Response:
         start=start,
         shown=len(events),
         picture=picture(events, live=not ended),
+        changed=changes(next((event for event in events if event.seq == at), None)),
+        pushes=[_address(one.url) for one in pushes],
+        undelivered=(await ledger.list_outbox(key))[:FEEDBACK] if pushes else [],
         steps=[
             event.body
             for event in events
@@ -108,6 +113,11 @@ async def feedback(desk: Desk, request: Request) -> Response:
         metadata={"by": user_name(desk, request)},
     )
     return back(form, task_path(key))
+
+
+def _address(url: str) -> str:
+    """Return a URL without what may be a secret: its user, its query and its fragment."""
+    return re.sub(r"^(\w+://)[^/]*@", r"\1", re.split(r"[?#]", url, maxsplit=1)[0])
 
 
 def _at(text: str, last: int) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
@@ -11,13 +10,19 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from holdfast.contracts.tasks.ledger import TaskLedger
-from holdfast.studio.desk import Desk, back
+from holdfast.studio.desk import Desk
+from holdfast.studio.notices import PARAMETER
+from holdfast.studio.screens.answer_form import form_of
+from holdfast.studio.screens.inbox import WAITING
 from holdfast.studio.screens.owner_view import seen_tasks
-from holdfast.studio.screens.screen import Handler, Screen
+from holdfast.studio.screens.screen import Screen
 from holdfast.studio.screens.task_actions import task_path
+from holdfast.studio.screens.tasks_many import ACTIONS, ALL, FILTERS, asked, filters_of
 from holdfast.values.content import ChatMessage
-from holdfast.values.errors import HoldfastError, InvalidInputError, NotFoundError
+from holdfast.values.errors import InvalidInputError, NotFoundError
+from holdfast.values.ids import new_id
 from holdfast.values.lifecycle import TERMINAL, TaskState
+from holdfast.values.tasks.records import TaskRecord
 
 SHOWN = 50
 FLOW = (TaskState.SUBMITTED, TaskState.WORKING, TaskState.COMPLETED)
@@ -37,18 +42,15 @@ RARE = tuple(one for one in TaskState if one not in FLOW)
 COUNTED = 5_000
 """Maximum number of tasks that are counted; if there are more, the page says so."""
 
-SINCE = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(days=7)}
-MOST_AT_ONCE = 200
-ALL = {"retry": "Run again", "pause": "Pause", "cancel": "Cancel"}
-"""The actions on all tasks that match a filter, with their labels."""
-FILTERS = ("state", "agent", "context", "owner", "since", "worker", "q")
+WAITING_SHOWN = 2
+"""How many questions that wait for a person are shown above the list."""
 
 
 async def tasks(desk: Desk, request: Request) -> Response:
     """Show a page of tasks."""
     query = request.query_params
     ledger = desk.state(request).tasks
-    filters = _filters(desk, request)
+    filters = filters_of(desk, request)
     chosen = filters["states"] or []
     found = await ledger.list(
         **filters, limit=SHOWN, cursor=query.get("cursor") or None, first_message=True
@@ -61,7 +63,10 @@ async def tasks(desk: Desk, request: Request) -> Response:
     else:
         total = sum(counts.states.get(state, 0) for state in chosen or TaskState)
         capped = bool(counts.least.intersection(chosen or TaskState))
-    kept = [(name, value) for name, value in query.multi_items() if name != "cursor"]
+    kept = [
+        (name, value) for name, value in query.multi_items() if name not in {"cursor", PARAMETER}
+    ]
+    filtered = any(name in query for name in FILTERS)
     return desk.page(
         request,
         "tasks.html",
@@ -76,68 +81,27 @@ async def tasks(desk: Desk, request: Request) -> Response:
         least=counts.least,
         chosen=chosen,
         query=query,
-        filtered=any(name in query for name in FILTERS),
+        filtered=filtered,
+        waiting=[] if filtered or "cursor" in query else await _waiting(desk, request),
+        form_of=form_of,
+        new_id=new_id,
+        all_actions=ALL,
         next=urlencode([*kept, ("cursor", found.next_cursor)]) if found.next_cursor else "",
-        asked=await _asked(desk, request, filters),
+        asked=await asked(desk, request, filters),
     )
 
 
-def _filters(desk: Desk, request: Request) -> dict[str, Any]:
-    query = request.query_params
-    chosen = [state for state in query.getlist("state") if state in set(TaskState)]
-    filters: dict[str, Any] = {
-        "states": chosen or None,
-        "agent": query.get("agent") or None,
-        "session_id": query.get("context") or None,
-        "worker": query.get("worker") or None,
-        "text": query.get("q") or None,
-    }
-    if desk.session(request).operator and query.get("owner"):
-        filters["owner"] = query["owner"]
-    if query.get("since") in SINCE:
-        filters["updated_after"] = datetime.now(UTC) - SINCE[query["since"]]
-    return filters
-
-
-async def _asked(desk: Desk, request: Request, filters: dict[str, Any]) -> dict[str, Any] | None:
-    """Count the tasks that the action in ``?all=`` would change, for the confirmation."""
-    query = request.query_params
-    if query.get("all") not in ALL or not desk.writes(request):
-        return None
-    what = query["all"]
-    kept = [(name, value) for name, value in query.multi_items() if name not in {"all", "cursor"}]
-    ids, more = await _matching(desk, request, what, filters)
-    return {
-        "what": what,
-        "name": ALL[what],
-        "count": len(ids),
-        "more": more,
-        "query": urlencode(kept),
-    }
-
-
-async def _matching(
-    desk: Desk, request: Request, what: str, filters: dict[str, Any]
-) -> tuple[list[str], bool]:
-    """Return the ids of matching tasks that the session may change, and whether there are more."""
-    ledger = desk.state(request).tasks
-    found = await getattr(ledger, f"{what}_many")(**_where(filters), dry_run=True)
-    if desk.session(request).operator:
-        return found.task_ids, found.more
-    return [one for one in found.task_ids if await _is_seen(desk, request, one)], found.more
-
-
-def _where(filters: dict[str, Any]) -> dict[str, Any]:
-    """Return the filter with all states if it has none: bulk operations need more than an owner."""
-    return {**filters, "states": filters["states"] or list(TaskState)}
-
-
-async def _is_seen(desk: Desk, request: Request, task_id: str) -> bool:
+async def _waiting(desk: Desk, request: Request) -> list[TaskRecord]:
+    """Return the tasks whose questions have waited longest."""
     session = desk.session(request)
-    if session.operator:
-        return True
-    found = await desk.state(request).tasks.get(task_id, messages_limit=1, artifacts=False)
-    return found is not None and bool(seen_tasks(session, [found]))
+    page = await desk.state(request).tasks.list(
+        states=WAITING,
+        order="oldest",
+        limit=WAITING_SHOWN,
+        children=session.operator,
+        first_message=True,
+    )
+    return seen_tasks(session, page.tasks)
 
 
 class _Counts(NamedTuple):
@@ -175,51 +139,4 @@ async def submit(desk: Desk, request: Request) -> Response:
     return RedirectResponse(task_path(made.id), 303)
 
 
-def _many(what: str) -> Handler:
-    """Return the form action that does ``what`` to each chosen task."""
-
-    async def act(desk: Desk, request: Request) -> Response:
-        form = desk.form(request)
-        chosen = [one for one in form.get("tasks", "").split(",") if one][:MOST_AT_ONCE]
-        ledger = desk.state(request).tasks
-        done, failures = 0, []
-        for one in chosen:
-            try:
-                if not await _is_seen(desk, request, one):
-                    raise NotFoundError("task", one)
-                await getattr(ledger, what)(one)
-                done += 1
-            except HoldfastError as error:
-                failures.append(str(error))
-        if failures and not done:
-            raise InvalidInputError("tasks", f"nothing was done: {failures[0]}")
-        return back(form, "/studio/tasks")
-
-    return act
-
-
-def _all(what: str) -> Handler:
-    """Return the form action that does ``what`` to up to a thousand tasks that match the filter."""
-
-    async def act(desk: Desk, request: Request) -> Response:
-        filters = _filters(desk, request)
-        if not any(value is not None for value in filters.values()):
-            raise InvalidInputError("all", "needs a filter: choose a state, an agent or an owner")
-        ledger = desk.state(request).tasks
-        if desk.session(request).operator:
-            await getattr(ledger, f"{what}_many")(**_where(filters))
-        else:
-            for one in (await _matching(desk, request, what, filters))[0]:
-                await getattr(ledger, what)(one)
-        return back(desk.form(request), "/studio/tasks")
-
-    return act
-
-
-SCREEN = Screen(
-    "/studio/tasks",
-    tasks,
-    {"submit": submit}
-    | {what: _many(what) for what in ("cancel", "pause", "resume", "retry")}
-    | {f"{what}-all": _all(what) for what in ALL},
-)
+SCREEN = Screen("/studio/tasks", tasks, {"submit": submit} | ACTIONS)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any
 
-from holdfast.studio.pages import last_line
+from holdfast.studio.pages import LABELS, last_line
 from holdfast.values.content import ChatMessage, TextBlock
 from holdfast.values.lifecycle import Actor, TaskState
 from holdfast.values.tasks.events import (
@@ -59,7 +60,10 @@ def rows(events: Iterable[TaskEvent], show: str = "") -> list[dict[str, Any]]:
             row["lost"] = event.by is Actor.RECOVERY
             row["problem"] = row["lost"] or body.to_state in _PROBLEMS
         found.append(row)
-    return [row for row in found if not show or row["show"] == show or show == _problem(row)]
+    shown = [row for row in found if not show or row["show"] == show or show == _problem(row)]
+    for before, row in pairwise(shown):
+        row["since"] = (row["at"] - before["at"]).total_seconds()
+    return shown
 
 
 def _problem(row: dict[str, Any]) -> str:
@@ -74,12 +78,42 @@ def _row(event: TaskEvent) -> dict[str, Any]:
         "at": event.at,
         "fence": event.fence,
         "by": str(event.by),
+        "by_name": event.by_name,
+        "since": None,
         "body": event.body,
         "kind": event.kind,
         "lost": False,
         "problem": False,
         "show": shows.get(event.kind, ""),
     }
+
+
+def changes(event: TaskEvent | None) -> list[str]:
+    """Return in sentences what one event changed in its task.
+
+    ::
+
+        changes((await ledger.events(task.id, after_seq=4, limit=1))[0])
+    """
+    match event.body if event is not None else None:
+        case Transition() as body:
+            begun = body.from_state
+            moved = f"State: {LABELS[body.to_state]}"
+            found = [moved if begun is None else f"{moved}, before that {LABELS[begun]}"]
+            if body.to_state is TaskState.WORKING:
+                found.append(f"Worker: {body.worker}, claim {body.fence}")
+            return found
+        case StepRecord() as body:
+            return [f"Step {body.key.name} stored"]
+        case ChatMessage() as body:
+            return [f"Message of the {body.role} added"]
+        case ArtifactChunk() as body:
+            size = sum(len(one.text) for one in body.parts if isinstance(one, TextBlock))
+            how = "added to" if body.append else "begin"
+            return [f"{size} characters {how} {body.artifact_id}"]
+        case TaskRequest() as body:
+            return [f"Request: {body.what}"]
+    return []
 
 
 def picture(events: Sequence[TaskEvent], *, live: bool) -> dict[str, Any]:

@@ -55,14 +55,24 @@ async function renew(url = location.href, replace = false) {
 const bus = new BroadcastChannel("holdfast-studio");
 let waiting;
 function hear(news) {
+  badge(news.waiting);
   const wanted = one("[data-live]")?.dataset.live;
-  if (!wanted || !(wanted === "*" || news.tasks.includes(wanted))) return;
+  if (!wanted || !news.tasks || !(wanted === "*" || news.tasks.includes(wanted))) return;
   clearTimeout(waiting);
   waiting = setTimeout(() => renew(), 60);
 }
+// How many tasks wait for a person; kept, so that the next page shows it at once.
+const kept = `holdfast-waiting-${csrf().slice(0, 9)}`;
+function badge(count) {
+  if (count === undefined) return;
+  try { localStorage.setItem(kept, count); } catch { /* the number shows with the next change */ }
+  for (const each of all("[data-waiting]")) { each.textContent = count > 99 ? "99+" : count; each.hidden = !count; }
+}
+badge(Number(localStorage.getItem(kept) ?? 0));
 bus.onmessage = (event) => hear(event.data);
 function lead() {
   const source = new EventSource("/studio/live");
+  source.addEventListener("ready", (event) => { const news = JSON.parse(event.data); bus.postMessage(news); badge(news.waiting); });
   source.addEventListener("changed", (event) => {
     const news = JSON.parse(event.data);
     bus.postMessage(news);
@@ -123,6 +133,7 @@ function chosen() {
   if (!form) return;
   const ids = all("[data-one]:checked").map((box) => box.value);
   form.hidden = !ids.length;
+  form.closest(".bar").classList.toggle("choosing", !form.hidden);
   form.elements.tasks.value = ids.join(",");
   form.querySelector("[data-count]").textContent = `${ids.length} chosen`;
 }
@@ -149,7 +160,7 @@ addEventListener("click", (event) => {
   } else if (data.href && !event.target.closest("a,input,button,summary,form")) location.href = data.href;
 });
 addEventListener("submit", (event) => {
-  const { confirm: text, done } = event.target.dataset ?? {};
+  const done = event.target.dataset?.done, text = event.submitter?.dataset.confirm ?? event.target.dataset?.confirm;
   if (text && !confirm(text)) event.preventDefault();
   else if (done) sessionStorage.setItem("done", done);
 });
@@ -157,6 +168,9 @@ addEventListener("submit", (event) => {
 const done = sessionStorage.getItem("done");
 sessionStorage.removeItem("done");
 if (done && !one("[role=alert]")) say(done);
+// The result of an action is said once: a page that is read again, or kept as a bookmark, has it not.
+const here = new URL(location);
+if (here.searchParams.has("did")) { here.searchParams.delete("did"); history.replaceState(null, "", here); const note = one("[data-note]"); if (note) { say(note.textContent); note.remove(); } }
 one(".nav[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 
 // ---- boards ----------------------------------------------------------------------------------
@@ -180,17 +194,59 @@ addEventListener("dragleave", (event) => event.target.classList?.remove("over"))
 addEventListener("drop", (event) => { const column = columnOf(event); if (column) { event.preventDefault(); move(held, column.dataset.to); } });
 
 // ---- palette -----------------------------------------------------------------------------------
+// Pages and commands are known here; agents, sessions and tasks are asked for.
+const COMMANDS = [
+  ["Failed tasks", "/studio/tasks?state=failed"],
+  ["Running tasks", "/studio/tasks?state=working"],
+  ["Switch between light and dark", () => one("[data-theme-toggle]").click()],
+  ["Keys of the keyboard", () => one("#help").showModal()],
+];
+const make = (name, text, kind = "") => { const made = document.createElement(name); made.textContent = text; made.className = kind; return made; };
+function option(kind, text, to, note = "") {
+  const li = document.createElement("li"), a = make("a", text);
+  a.href = typeof to === "string" ? to : "#";
+  if (typeof to !== "string") a.onclick = (event) => { event.preventDefault(); one("#palette").close(); to(); };
+  a.append(make("small", note ? `${kind}, ${note}` : kind));
+  li.append(a);
+  return li;
+}
+let asking, current = "";
 function find(text) {
-  const words = text.trim().toLowerCase(), list = one("[data-found]");
-  const pages = all(".nav").filter((link) => words && link.textContent.toLowerCase().includes(words));
-  list.replaceChildren(...pages.map((link) => { const li = document.createElement("li"), a = document.createElement("a"); a.href = link.href; a.textContent = link.textContent; li.append(a); return li; }));
+  const words = text.trim().toLowerCase(), has = (name) => words && name.toLowerCase().includes(words);
+  current = words;
+  const pages = all(".nav").map((link) => [link.firstChild.nextSibling?.textContent || link.textContent, link.href]);
+  const buttons = all("main [data-open],main .acts .btn:not([data-open])").map((button) => [button.textContent.trim(), () => button.click()]);
+  const found = [
+    ...pages.filter(([name]) => has(name)).map(([name, href]) => option("Page", name, href)),
+    ...[...buttons, ...COMMANDS].filter(([name]) => has(name)).map(([name, to]) => option("Command", name, to)),
+  ];
+  show(found);
+  clearTimeout(asking);
+  if (words.length > 1) asking = setTimeout(async () => {
+    const answer = await fetch(`/studio/palette?q=${encodeURIComponent(words)}`).catch(() => null);
+    if (!answer?.ok || words !== current) return;
+    show([...found, ...(await answer.json()).map((row) => option(row.kind, row.text, row.href, row.note))]);
+  }, 120);
+}
+function show(rows) {
+  one("[data-found]").replaceChildren(...rows);
+  rows[0]?.firstChild.classList.add("cur");
 }
 one("#palette form")?.addEventListener("submit", (event) => {
   event.preventDefault();
-  const text = event.target.elements.q.value.trim(), first = one("[data-found] a");
-  if (first) location.href = first.href;
-  else if (/^[0-9a-f-]{36}$/.test(text)) location.href = `/studio/tasks/${text}`;
+  const text = event.target.elements.q.value.trim(), first = one("[data-found] .cur");
+  if (/^[0-9a-f-]{36}$/.test(text)) location.href = `/studio/tasks/${text}`;
+  else if (first) first.click();
   else if (text) location.href = `/studio/search?q=${encodeURIComponent(text)}`;
+});
+one("#palette")?.addEventListener("keydown", (event) => {
+  if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
+  event.preventDefault();
+  const links = all("[data-found] a"), at = links.findIndex((link) => link.classList.contains("cur"));
+  const next = links[Math.min(Math.max(at + (event.key === "ArrowDown" ? 1 : -1), 0), links.length - 1)];
+  links[at]?.classList.remove("cur");
+  next?.classList.add("cur");
+  next?.scrollIntoView({ block: "nearest" });
 });
 
 // ---- keys ----------------------------------------------------------------------------------------
@@ -222,6 +278,12 @@ addEventListener("keydown", (event) => {
   } else if (["j", "k", "x", "Enter"].includes(key)) { if (!event.target.closest("a,button,summary") || key !== "Enter") rows(key); }
   else if (key === "g") going = Date.now();
   else if (key === "?") one("#help").showModal();
+  else if (key === "f" && one("[data-fork]")) { event.preventDefault(); const fork = one("[data-fork]"); fork.open = true; fork.querySelector("textarea,input:not([type=hidden])").focus(); }
+  else if (key === "r" || key === "c") {
+    const box = one(".cur [data-one]"), button = one(`main [data-key="${key}"]`);
+    if (box && !all("[data-one]:checked").length) { box.checked = true; chosen(); }
+    if (button && !button.closest("[hidden]")) button.click();
+  }
   else if (key === "/") { event.preventDefault(); const field = one("main input[type=search]"); if (field) field.focus(); else one("#palette").showModal(); }
   else if (key === "a") { const field = one(".ask input:not([type=hidden]),.ask select,.ask textarea,.ask .options button"); if (field) { event.preventDefault(); field.focus(); } }
   else if (key === "e") {

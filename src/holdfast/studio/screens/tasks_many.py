@@ -1,0 +1,180 @@
+"""Actions on several chosen tasks, or on all tasks that match a filter."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from holdfast.studio.desk import Desk, back
+from holdfast.studio.notices import PARAMETER, notice
+from holdfast.studio.screens.owner_view import seen_tasks
+from holdfast.studio.screens.screen import Handler
+from holdfast.studio.screens.task_actions import user_name
+from holdfast.values.errors import ConflictError, InvalidInputError, NotFoundError
+from holdfast.values.lifecycle import TaskState
+
+SINCE = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(days=7)}
+MOST_AT_ONCE = 200
+ALL = {"retry": "Run again", "pause": "Pause", "resume": "Resume", "cancel": "Cancel"}
+"""The actions on all tasks that match a filter, with their labels."""
+
+BATCH = 1_000
+BATCHES = 10
+"""Batches of one request; if more tasks match, the page asks to continue."""
+
+FILTERS = ("state", "agent", "session", "context", "owner", "since", "worker", "q")
+
+
+def filters_of(desk: Desk, request: Request) -> dict[str, Any]:
+    """Return the filter of a request as arguments for ``tasks.list``.
+
+    ::
+
+        page = await ledger.list(**filters_of(desk, request))
+    """
+    query = request.query_params
+    chosen = [state for state in query.getlist("state") if state in set(TaskState)]
+    filters: dict[str, Any] = {
+        "states": chosen or None,
+        "agent": query.get("agent") or None,
+        "session_id": query.get("session") or query.get("context") or None,
+        "worker": query.get("worker") or None,
+        "text": query.get("q") or None,
+    }
+    if desk.session(request).operator and query.get("owner"):
+        filters["owner"] = query["owner"]
+    if query.get("since") in SINCE:
+        filters["updated_after"] = datetime.now(UTC) - SINCE[query["since"]]
+    return filters
+
+
+async def asked(desk: Desk, request: Request, filters: dict[str, Any]) -> dict[str, Any] | None:
+    """Count the tasks that the action in ``?all=`` would change, for the confirmation."""
+    query = request.query_params
+    what = query.get("all", "")
+    if what not in ALL or not desk.writes(request):
+        return None
+    kept = [
+        (name, value)
+        for name, value in query.multi_items()
+        if name not in {"all", "cursor", PARAMETER}
+    ]
+    ids, more = await _matching(desk, request, what, filters)
+    return {
+        "what": what,
+        "name": ALL[what],
+        "count": len(ids),
+        "more": more,
+        "query": urlencode(kept),
+    }
+
+
+async def _matching(
+    desk: Desk, request: Request, what: str, filters: dict[str, Any]
+) -> tuple[list[str], bool]:
+    """Return the ids of matching tasks that the session may change, and whether there are more."""
+    ledger, session = desk.state(request).tasks, desk.session(request)
+    if what == "resume":
+        if filters["states"] and TaskState.PAUSED not in filters["states"]:
+            return [], False
+        where = {**filters, "states": [TaskState.PAUSED]}
+        page = await ledger.list(**where, limit=BATCH, children=session.operator)
+        return [one.id for one in page.tasks], bool(page.next_cursor)
+    found = await getattr(ledger, f"{what}_many")(**_where(filters), limit=BATCH, dry_run=True)
+    if session.operator:
+        return found.task_ids, found.more
+    return [one for one in found.task_ids if await _is_seen(desk, request, one)], found.more
+
+
+def _where(filters: dict[str, Any]) -> dict[str, Any]:
+    """Return the filter with all states if it has none: bulk operations need more than an owner."""
+    return {**filters, "states": filters["states"] or list(TaskState)}
+
+
+async def _is_seen(desk: Desk, request: Request, task_id: str) -> bool:
+    session = desk.session(request)
+    if session.operator:
+        return True
+    found = await desk.state(request).tasks.get(task_id, messages_limit=1, artifacts=False)
+    return found is not None and bool(seen_tasks(session, [found]))
+
+
+def _many(what: str) -> Handler:
+    """Return the form action that does ``what`` to each chosen task."""
+
+    async def act(desk: Desk, request: Request) -> Response:
+        form = desk.form(request)
+        chosen = [one for one in form.get("tasks", "").split(",") if one][:MOST_AT_ONCE]
+        done, failures = 0, []
+        for one in dict.fromkeys(chosen):
+            try:
+                await _do(desk, request, what, one, form.get("submit_key", ""))
+                done += 1
+            except (ConflictError, InvalidInputError, NotFoundError) as error:
+                failures.append(str(error))
+        if failures and not done:
+            raise InvalidInputError("tasks", f"nothing was done: {failures[0]}")
+        return back(form, "/studio/tasks", {PARAMETER: notice(what, done, len(failures))})
+
+    return act
+
+
+async def _do(desk: Desk, request: Request, what: str, task_id: str, key: str) -> None:
+    """Do ``what`` to a task; a retry with the same ``key`` submits one task only."""
+    if not await _is_seen(desk, request, task_id):
+        raise NotFoundError("task", task_id)
+    more: dict[str, Any] = {"by": user_name(desk, request)}
+    if what == "retry":
+        more["submit_key"] = f"{key}-{task_id}" if key else None
+    await getattr(desk.state(request).tasks, what)(task_id, **more)
+
+
+def _all(what: str) -> Handler:
+    """Return the form action that does ``what`` to the tasks that match the filter, in batches."""
+
+    async def act(desk: Desk, request: Request) -> Response:
+        filters = filters_of(desk, request)
+        if not any(value is not None for value in filters.values()):
+            raise InvalidInputError("all", "needs a filter: choose a state, an agent or an owner")
+        done = refused = 0
+        more = True
+        for _ in range(BATCHES):
+            changed, missed, more = await _batch(desk, request, what, filters)
+            done, refused = done + changed, refused + missed
+            if not more or not changed:
+                break
+        extra = {PARAMETER: notice(what, done, refused)}
+        if more and done:
+            extra["all"] = what
+        return back(desk.form(request), "/studio/tasks", extra)
+
+    return act
+
+
+async def _batch(
+    desk: Desk, request: Request, what: str, filters: dict[str, Any]
+) -> tuple[int, int, bool]:
+    """Do ``what`` to a batch of matching tasks: how many changed, how many not, any more."""
+    if desk.session(request).operator and what != "resume":
+        ledger, name = desk.state(request).tasks, user_name(desk, request)
+        found = await getattr(ledger, f"{what}_many")(**_where(filters), limit=BATCH, by=name)
+        return len(found.task_ids), 0, found.more
+    ids, more = await _matching(desk, request, what, filters)
+    done = refused = 0
+    for one in ids:
+        try:
+            await _do(desk, request, what, one, "studio-all")
+            done += 1
+        except (ConflictError, NotFoundError):
+            # It has changed since it was listed.
+            refused += 1
+    return done, refused, more
+
+
+ACTIONS: dict[str, Handler] = {
+    what: _many(what) for what in ("cancel", "pause", "resume", "retry")
+} | {f"{what}-all": _all(what) for what in ALL}

@@ -1,0 +1,70 @@
+"""What the page of a task says: who did what, what an event changed, what was delivered."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.studio.screens.timeline import changes
+from holdfast.values.content import ChatMessage, TextBlock
+from holdfast.values.tasks.events import StepKey
+from holdfast.values.tasks.push import PushConfig
+from holdfast.wiring.state import State
+from tests.studio.visiting import Visitor
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+async def _task(state: State) -> str:
+    made = await state.tasks.submit("writer", ChatMessage.user("Tides?"), owner="ana")
+    [claimed] = await state.tasks.claim("w1", agents=["writer"])
+    await state.tasks.record_step(claimed.lease, StepKey("fetch"), {"pages": 3})
+    await state.tasks.append_artifact(claimed.lease, "report.md", [TextBlock("High at 5")])
+    await state.tasks.cancel(made.id, by="mei (Studio)")
+    return made.id
+
+
+async def test_each_event_says_what_it_changed(state: State) -> None:
+    key = await _task(state)
+    events = await state.tasks.events(key)
+    assert [changes(event) for event in events] == [
+        ["State: Queued"],
+        ["Message of the user added"],
+        ["State: Working, before that Queued", "Worker: w1, claim 1"],
+        ["Step fetch stored"],
+        ["9 characters begin report.md"],
+        ["Request: cancel"],
+    ]
+    assert changes(None) == []
+    async with Visitor(state) as visitor:
+        page = await visitor.page(f"/studio/tasks/{key}?at=4")
+        assert "What event 4 changed" in page
+        assert "Step fetch stored" in page
+
+
+async def test_the_page_names_who_asked_for_a_change_to_operators_only(state: State) -> None:
+    key = await _task(state)
+    async with Visitor(state) as visitor:
+        assert "requested by mei (Studio)" in await visitor.page(f"/studio/tasks/{key}")
+    async with Visitor.owner(state, "ana") as visitor:
+        assert "mei (Studio)" not in await visitor.page(f"/studio/tasks/{key}")
+
+
+async def test_push_urls_are_shown_without_their_secrets_and_failures_with_the_reason(
+    state: State,
+) -> None:
+    key = await _task(state)
+    url = "https://user:word-1@example.org/hook?token=word-2#word-3"
+    await state.tasks.upsert_push_config(key, PushConfig("p1", url))
+    other = await state.tasks.submit("reader", ChatMessage.user("Tides?"))
+    await state.tasks.upsert_push_config(other.id, PushConfig("p2", url))
+    await state.tasks.cancel(other.id)
+    [entry] = await state.tasks.claim_outbox(limit=9)
+    await state.tasks.mark_failed(entry, "the address refused it", max_attempts=1)
+    async with Visitor(state) as visitor:
+        assert "All delivered" in await visitor.page(f"/studio/tasks/{key}")
+        page = await visitor.page(f"/studio/tasks/{other.id}")
+        assert "https://example.org/hook" in page
+        for secret in ("word-1", "word-2", "word-3"):
+            assert secret not in page
+        assert "the address refused it" in page
+        assert "given up" in page
