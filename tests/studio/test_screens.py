@@ -39,6 +39,7 @@ EMPTY = {
     "/studio/sessions": "No session",
     "/studio/recall": "Nothing asked yet",
     "/studio/recall?agent=planner&q=tides": "Nothing was found",
+    "/studio/recall/tests": "No test yet",
     "/studio/facts": "Name an agent",
     "/studio/facts?agent=planner": "No fact here",
     "/studio/graph": "No entity yet",

@@ -8,9 +8,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from holdfast.studio.desk import Desk, back
+from holdfast.studio.notices import PARAMETER, notice
+from holdfast.studio.screens.fact_history import history
 from holdfast.studio.screens.screen import Screen
 from holdfast.values.errors import InvalidInputError, NotFoundError
 from holdfast.values.facts import Memory
+from holdfast.values.identity import AgentId
 from holdfast.values.ids import new_id
 
 SHOWN = 50
@@ -24,6 +27,7 @@ async def facts(desk: Desk, request: Request) -> Response:
     store = desk.memory_state(request).long_term
     namespace = query.get("namespace") or DEFAULT
     found: list[Memory] = []
+    chain: list[Memory] = []
     names: list[str] = []
     if agent:
         names = await store.namespaces(agent)
@@ -38,7 +42,13 @@ async def facts(desk: Desk, request: Request) -> Response:
                 topic=query.get("topic") or None,
                 superseded="superseded" in query,
             )
-    kept = [(name, value) for name, value in query.multi_items() if name != "after"]
+        if query.get("history"):
+            key = AgentId.parse(agent)
+            chain = await history(store, key, query["history"], namespace=namespace)
+            if not chain:
+                raise NotFoundError("fact", query["history"])
+    params = query.multi_items()
+    kept = [(name, value) for name, value in params if name not in {"after", PARAMETER}]
     more = not query.get("q") and len(found) == SHOWN
     return desk.page(
         request,
@@ -49,6 +59,8 @@ async def facts(desk: Desk, request: Request) -> Response:
         namespace=namespace,
         names=sorted({DEFAULT, *names}),
         facts=found,
+        chain=chain,
+        kept=urlencode([(name, value) for name, value in params if name != "history"]),
         next=urlencode([*kept, ("after", found[-1].id)]) if more else "",
         new_id=new_id,
     )
@@ -102,9 +114,10 @@ async def forget_many(desk: Desk, request: Request) -> Response:
     """Delete the chosen facts; those that no longer exist are skipped."""
     form = desk.form(request)
     store, namespace = desk.memory_state(request).long_term, form.get("namespace") or DEFAULT
+    done = 0
     for one in [one for one in form.get("tasks", "").split(",") if one][:SHOWN]:
-        await store.delete(form.get("agent", ""), one, namespace=namespace)
-    return back(form, "/studio/facts")
+        done += await store.delete(form.get("agent", ""), one, namespace=namespace)
+    return back(form, "/studio/facts", {PARAMETER: notice("forget", done)})
 
 
 SCREEN = Screen(

@@ -38,6 +38,12 @@ async def create(desk: Desk, request: Request) -> Response:
     return await _page(desk, request, made)
 
 
+async def rotate(desk: Desk, request: Request) -> Response:
+    """Create a key in place of an old one, and show its text this one time."""
+    made = await desk.state(request).keys.rotate(desk.form(request).get("key", ""))
+    return await _page(desk, request, made)
+
+
 async def revoke(desk: Desk, request: Request) -> Response:
     """Revoke a key: its holder is refused from now on."""
     form = desk.form(request)
@@ -46,4 +52,9 @@ async def revoke(desk: Desk, request: Request) -> Response:
     return back(form, "/studio/keys")
 
 
-SCREEN = Screen("/studio/keys", keys, {"create": create, "revoke": revoke}, operators=True)
+SCREEN = Screen(
+    "/studio/keys",
+    keys,
+    {"create": create, "rotate": rotate, "revoke": revoke},
+    operators=True,
+)

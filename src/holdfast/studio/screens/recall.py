@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import time
+from datetime import UTC, datetime, timedelta
+from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -11,10 +13,10 @@ from starlette.responses import Response
 from holdfast.studio.desk import Desk, back
 from holdfast.studio.pages import is_word
 from holdfast.studio.screens.screen import Screen
-from holdfast.studio.screens.session_log import delete_event
+from holdfast.studio.screens.session_log import delete_event, read_around
 from holdfast.values.errors import InvalidInputError
 from holdfast.values.event_text import event_text
-from holdfast.values.events import Event, Recalled
+from holdfast.values.events import KNOWN_TYPES, Event, Recalled
 from holdfast.values.ids import new_id
 from holdfast.values.text import tokenize
 
@@ -22,6 +24,10 @@ SHOWN = 8
 BUDGET = 400
 """Maximum tokens of the assembled context that the page shows."""
 
+NEIGHBOURS = 3
+"""How many events before and after a hit its neighbours are."""
+
+SINCE = {"day": 1, "week": 7, "month": 30}
 ARMS = {"lexical": "words", "semantic": "meaning"}
 
 
@@ -32,6 +38,8 @@ async def recall(desk: Desk, request: Request) -> Response:
     state = desk.memory_state(request)
     found: list[Recalled] = []
     took, seen, facts = 0.0, None, []
+    days = SINCE.get(query.get("since", ""))
+    near: list[Event] = []
     if question and agent:
         began = time.perf_counter()
         found = await state.episodes.recall(
@@ -40,12 +48,16 @@ async def recall(desk: Desk, request: Request) -> Response:
             limit=SHOWN,
             session_id=query.get("session") or None,
             types=[query["type"]] if query.get("type") else None,
+            since=None if days is None else datetime.now(UTC) - timedelta(days=days),
             explain=True,
         )
         took = time.perf_counter() - began
         memory = state.memory(agent, session_id=query.get("session") or None)
         if query.get("session"):
             seen = await memory.assemble(question, BUDGET)
+        beside = next((one.event for one in found if one.event.id == query.get("near")), None)
+        if beside is not None:
+            near = await read_around(state.episodes, beside, NEIGHBOURS)
         facts = await state.long_term.search(agent, question, limit=3)
     top = {
         arm: max((one.scores.get(arm, 0.0) for one in found), default=0.0) or 1.0 for arm in ARMS
@@ -68,6 +80,11 @@ async def recall(desk: Desk, request: Request) -> Response:
         facts=facts,
         degraded=next((one.degraded for one in found if one.degraded), ""),
         new_id=new_id,
+        near=near,
+        near_of=query.get("near", "") if near else "",
+        types=KNOWN_TYPES,
+        text_of=lambda event: event_text(event.type, event.payload),
+        kept=urlencode([(name, one) for name, one in query.multi_items() if name != "near"]),
     )
 
 

@@ -89,6 +89,24 @@ async def _read_back(
     return found
 
 
+async def read_around(episodes: EpisodicMemory, event: Event, count: int) -> list[Event]:
+    """Read the events of a session beside one: up to ``count`` on each side.
+
+    ::
+
+        near = await read_around(state.episodes, hit.event, 3)
+    """
+    before = replace(event, seq=max(event.seq - count - 1, 0))
+    page = await episodes.between(
+        ALL_AGENTS,
+        *_EVER,
+        session_id=event.session_id,
+        cursor=before.cursor,
+        limit=2 * count + 1,
+    )
+    return [one for one in page if abs(one.seq - event.seq) <= count]
+
+
 async def delete_event(state: State, session: str, event: str) -> None:
     """Delete an event of a session. Raises ``NotFoundError`` if there is none.
 

@@ -12,9 +12,12 @@ from starlette.responses import RedirectResponse, Response
 from holdfast.studio.desk import Desk, back
 from holdfast.studio.screens.owner_view import seen_tasks
 from holdfast.studio.screens.screen import Screen
+from holdfast.studio.screens.search import found_or_none
 from holdfast.studio.screens.session_log import WINDOW, LogPart, delete_event, read_part
+from holdfast.studio.screens.session_rows import rows_of
 from holdfast.studio.screens.session_state import read_state
 from holdfast.values.errors import InvalidInputError, NotFoundError, VersionConflictError
+from holdfast.values.event_text import event_text
 from holdfast.values.identity import ALL_AGENTS
 
 SHOWN = 50
@@ -25,6 +28,9 @@ async def sessions(desk: Desk, request: Request) -> Response:
     query = request.query_params
     if query.get("id"):
         return RedirectResponse(_path(request, query["id"]), 303)
+    words = query.get("q", "").strip()
+    if words:
+        return await _with_words(desk, request, words)
     found = await desk.memory_state(request).episodes.list_sessions(
         query.get("agent") or ALL_AGENTS,
         limit=SHOWN,
@@ -39,7 +45,31 @@ async def sessions(desk: Desk, request: Request) -> Response:
         sessions=found,
         query=query,
         agents=await desk.agents(request),
+        said={},
         next=urlencode([*kept, ("cursor", more)]) if more else "",
+    )
+
+
+async def _with_words(desk: Desk, request: Request, words: str) -> Response:
+    """Show the session with this id, and those in which something with these words was said."""
+    episodes, query = desk.memory_state(request).episodes, request.query_params
+    known = await found_or_none(episodes.get_session(words))
+    found = {} if known is None else {known.id: known}
+    said: dict[str, str] = {}
+    agent = query.get("agent") or ALL_AGENTS
+    for hit in await found_or_none(episodes.recall(agent, words, limit=SHOWN)) or ():
+        key = hit.event.session_id
+        said.setdefault(key, event_text(hit.event.type, hit.event.payload))
+        if key not in found and (one := await episodes.get_session(key)) is not None:
+            found[key] = one
+    return desk.page(
+        request,
+        "sessions.html",
+        sessions=list(found.values()),
+        query=query,
+        agents=await desk.agents(request),
+        said=said,
+        next="",
     )
 
 
@@ -48,7 +78,9 @@ async def session(desk: Desk, request: Request) -> Response:
     key, query = request.path_params["id"], request.query_params
     state = desk.memory_state(request)
     known = await state.episodes.get_session(key)
-    part = await read_part(state.episodes, key, _number(query.get("at", "")), query.get("type", ""))
+    part = await read_part(
+        state.episodes, key, _number(query.get("at", "").rpartition(".")[2]), query.get("type", "")
+    )
     then = await read_state(state.short_term, key, _moment(part))
     # The context of a task has the id of its session; a task alone makes no session record.
     tasks = await state.tasks.list(session_id=key, limit=20, first_message=True)
@@ -61,6 +93,7 @@ async def session(desk: Desk, request: Request) -> Response:
         id=key,
         session_of=known,
         part=part,
+        rows=rows_of(part.events),
         full=part.last > WINDOW,
         types=sorted({event.type for event in part.events}),
         chosen=query.get("type", ""),
