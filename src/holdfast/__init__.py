@@ -24,8 +24,9 @@ from holdfast.contracts.blob_index import BlobIndex
 from holdfast.contracts.blobs import Blobs, BlobStore
 from holdfast.contracts.boards import TaskStore
 from holdfast.contracts.channel import Channel
+from holdfast.contracts.cypher_graph import CypherCapable
 from holdfast.contracts.episodes import EpisodicMemory
-from holdfast.contracts.graph import CypherCapable, Graph, GraphStore
+from holdfast.contracts.graph import Graph, GraphStore
 from holdfast.contracts.history import HistoryProvider, HistoryRetention, HistoryStore
 from holdfast.contracts.long_term_memory import LongTermMemory
 from holdfast.contracts.short_term import ShortTerm, ShortTermMemory

@@ -16,7 +16,7 @@ import asyncpg
 from holdfast.engines.postgres.index_key import index_key
 from holdfast.engines.postgres.queries import load
 from holdfast.spi.graph import CypherStorage
-from holdfast.spi.graph_draft import EntityDraft, RelationshipDraft, Walk
+from holdfast.spi.graph_draft import EdgePage, EntityDraft, RelationshipDraft, Walk
 from holdfast.spi.id_page import IdPage
 from holdfast.values.codec import decode_json
 from holdfast.values.errors import InvalidInputError, NotFoundError, SchemaError
@@ -106,6 +106,21 @@ class AgeGraph(CypherStorage):
         low, high, rest = page.ranges()
         args = (page.after, low, high, rest, page.limit)
         return list(map(_entity, await self._fetch(_SQL["page"], *args, safe=True)))
+
+    async def edges(self, page: EdgePage) -> list[Relationship]:
+        """Return a page of the relationships of an entity, by id."""
+        rows = await self._fetch(
+            _SQL["edges"],
+            *(to_agtype(page.entity), page.types),
+            *(page.direction != "in", page.direction != "out", page.after, page.limit),
+            safe=True,
+        )
+        return list(map(_relationship, rows))
+
+    async def degrees(self, ids: Sequence[str]) -> list[int]:
+        """Return how many relationships each entity has."""
+        rows = await self._fetch(_SQL["degrees"], list(map(to_agtype, ids)), safe=True)
+        return [int(row["count"]) for row in rows]
 
     async def query(
         self, text: str, params: dict[str, Any], columns: int, *, write: bool

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.contracts import blobs, history, long_term_memory, short_term, vectors
+from holdfast.contracts import blobs, cypher_graph, history, long_term_memory, short_term, vectors
 from holdfast.contracts import boards as board_contract
 from holdfast.contracts import graph as graph_contract
 from holdfast.values import boards, documents, facts, graph
@@ -154,4 +154,4 @@ def test_the_states_of_a_card_are_those_that_were_asked_for() -> None:
 
 def test_retention_and_cypher_are_there() -> None:
     assert [one.name for one in history.HistoryRetention] == ["PERMANENT", "RUN", "NONE"]
-    assert hasattr(graph_contract.CypherCapable, "query_cypher")
+    assert hasattr(cypher_graph.CypherCapable, "query_cypher")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from holdfast.contracts.graph import CypherGraph
+from holdfast.contracts.cypher_graph import CypherGraph
 from holdfast.testing.harness import Harness
 from holdfast.values.ids import new_ref
 from holdfast_age.engine import Age, graph_name

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from holdfast.contracts.graph import CypherGraph, Graph, KnowledgeGraph
+from holdfast.contracts.cypher_graph import CypherGraph
+from holdfast.contracts.graph import Graph, KnowledgeGraph
 from holdfast.engines.inmemory.engine import InMemory
 from holdfast.engines.inmemory.graph import InMemoryGraph
 from holdfast.engines.postgres.engine import Postgres

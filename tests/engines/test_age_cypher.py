@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from holdfast.contracts.graph import CypherCapable, CypherGraph, Graph
+from holdfast.contracts.cypher_graph import CypherCapable, CypherGraph
+from holdfast.contracts.graph import Graph
 from holdfast.values.errors import InvalidInputError
 from holdfast.values.graph import Entity, Relationship
 from holdfast.values.ids import new_ref

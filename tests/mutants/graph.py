@@ -6,10 +6,10 @@ from typing import Any
 
 from holdfast.contracts.graph import MAX_ENTITIES, KnowledgeGraph
 from holdfast.engines.inmemory.graph import InMemoryGraph
-from holdfast.spi.graph_draft import EntityDraft, RelationshipDraft, Walk
+from holdfast.spi.graph_draft import EdgePage, EntityDraft, RelationshipDraft, Walk
 from holdfast.spi.id_page import IdPage
 from holdfast.values.errors import NotFoundError
-from holdfast.values.graph import Entity, SubGraph
+from holdfast.values.graph import Entity, Relationship, SubGraph
 from tests.mutants.registry import mutant
 
 
@@ -140,3 +140,51 @@ class ListsEntitiesOfEveryOwner(InMemoryGraph):
 
     async def page(self, page: IdPage) -> list[Entity]:
         return await super().page(dataclasses.replace(page, other=""))
+
+
+@mutant("graph", "test_relationships_of_an_entity_are_listed_by_code_points_of_their_ids")
+class ListsRelationshipsThatLeaveAlone(InMemoryGraph):
+    """An entity to which relationships lead has none of them in its list."""
+
+    async def edges(self, page: EdgePage) -> list[Relationship]:
+        return await super().edges(dataclasses.replace(page, direction="out"))
+
+
+@mutant("graph", "test_a_limit_and_after_select_a_page_of_the_relationships")
+class EveryPageOfRelationshipsIsTheFirst(InMemoryGraph):
+    """The page begins at the first relationship, whatever came before."""
+
+    async def edges(self, page: EdgePage) -> list[Relationship]:
+        if page.after == "z":
+            return []
+        return await super().edges(dataclasses.replace(page, after=page.after and "z"))
+
+
+@mutant("graph", "test_relationships_of_an_entity_are_listed_by_type_and_direction")
+class ListsRelationshipsOfAnyType(InMemoryGraph):
+    """The types are not looked at."""
+
+    async def edges(self, page: EdgePage) -> list[Relationship]:
+        return await super().edges(dataclasses.replace(page, types=None))
+
+
+@mutant("graph", "test_relationships_of_an_unknown_entity_are_none")
+class ListsRelationshipsOfTheFirstEntity(InMemoryGraph):
+    """An unknown entity stands for the first one."""
+
+    async def edges(self, page: EdgePage) -> list[Relationship]:
+        if page.entity not in self._data.nodes:
+            page = dataclasses.replace(page, entity=next(iter(self._data.nodes), page.entity))
+        return await super().edges(page)
+
+
+@mutant(
+    "graph",
+    "test_degrees_counts_the_relationships_of_each_entity_and_zero_for_an_unknown_one",
+)
+class CountsASelfLoopTwice(InMemoryGraph):
+    """Both ends of a relationship to itself count."""
+
+    async def degrees(self, ids: Sequence[str]) -> list[int]:
+        nodes = (self._data.nodes.get(one) for one in ids)
+        return [0 if one is None else len(one.leaving) + len(one.reaching) for one in nodes]

@@ -5,11 +5,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from holdfast.contracts.front import Front
-from holdfast.spi.graph import CypherStorage, GraphStorage
+from holdfast.spi.graph import GraphStorage
 from holdfast.spi.graph_draft import (
+    EdgePage,
     EntityDraft,
     RelationshipDraft,
     Walk,
@@ -21,12 +22,9 @@ from holdfast.spi.id_page import IdPage
 from holdfast.values.checks import (
     check_count,
     check_ids,
-    check_list,
-    check_text,
 )
-from holdfast.values.codec import encode_object
 from holdfast.values.deprecation import renamed
-from holdfast.values.errors import InvalidInputError, NotSupportedError
+from holdfast.values.errors import InvalidInputError
 from holdfast.values.graph import Direction, Entity, Relationship, SubGraph
 from holdfast.values.owners import owned_id
 
@@ -145,6 +143,11 @@ class Graph(GraphStore, Protocol):
     - entities are listed by code points of their ids
     - a limit and after select a page of the entities
     - entities are those of the owner who asks, or those that nobody owns
+    - relationships of an entity are listed by code points of their ids
+    - a limit and after select a page of the relationships
+    - relationships of an entity are listed by type and direction
+    - relationships of an unknown entity are none
+    - degrees counts the relationships of each entity, and zero for an unknown one
     - concurrent adds are all kept
     - a relationship never outlives a concurrent delete of its entity
     - properties come back exactly as they went in
@@ -178,27 +181,32 @@ class Graph(GraphStore, Protocol):
         """
         ...
 
+    @abstractmethod
+    async def list_relationships(
+        self,
+        entity_id: str,
+        *,
+        relationship_types: list[str] | None = None,
+        direction: Direction = "both",
+        limit: int = 100,
+        after: str | None = None,
+    ) -> list[Relationship]:
+        """Return the relationships of an entity in order of their ids.
 
-@runtime_checkable
-class CypherCapable(Protocol):
-    """A graph store that runs Cypher; check with ``isinstance(store, CypherCapable)``."""
+        ``after`` is the id of the last one of the previous page. ::
+
+            page = await graph.list_relationships("ravi", direction="out", limit=20)
+            more = await graph.list_relationships("ravi", direction="out", after=page[-1].id)
+        """
+        ...
 
     @abstractmethod
-    async def query_cypher(
-        self,
-        query: str,
-        params: dict[str, Any] | None = None,
-        *,
-        columns: Sequence[str] = ("result",),
-        write: bool = False,
-    ) -> list[dict[str, Any]]:
-        """Run a query and return its rows with the named columns; read-only unless ``write``.
-
-        Values belong in ``params``, never in the text of the query.
+    async def degrees(self, entity_ids: list[str]) -> list[int]:
+        """Return how many relationships each entity has; one to itself counts once.
 
         ::
 
-            rows = await graph.query_cypher("MATCH (n) RETURN n.name", columns=["name"])
+            [of_ravi] = await graph.degrees(["ravi"])
         """
         ...
 
@@ -281,6 +289,33 @@ class KnowledgeGraph(Front, Graph):
         page = IdPage(*self._scope.names(), last, check_count("limit", limit))
         return self._own_entities(await self._storage.page(page)) if page.limit else []
 
+    async def list_relationships(
+        self,
+        entity_id: str,
+        *,
+        relationship_types: list[str] | None = None,
+        direction: Direction = "both",
+        limit: int = 100,
+        after: str | None = None,
+    ) -> list[Relationship]:
+        """Return the relationships of an entity in order of their ids."""
+        types = relationship_types
+        page = EdgePage(
+            self._scope.known("entity_id", entity_id),
+            None if types is None else check_ids("relationship_types", types),
+            check_direction(direction),
+            "" if after is None else self._scope.known("after", after),
+            check_count("limit", limit),
+        )
+        found = await self._storage.edges(page) if page.limit else []
+        return [*map(self._own_relationship, found)] if self._scope.knower else found
+
+    async def degrees(self, entity_ids: list[str]) -> list[int]:
+        """Return how many relationships each entity has; one to itself counts once."""
+        ids = check_ids("entity_ids", entity_ids)
+        known = [self._scope.known(f"entity_ids[{at}]", one) for at, one in enumerate(ids)]
+        return await self._storage.degrees(known) if known else []
+
     def _stored_entities(self, drafts: list[EntityDraft]) -> list[EntityDraft]:
         knower = self._scope.knower
         if not knower:
@@ -318,73 +353,6 @@ class KnowledgeGraph(Front, Graph):
         return replace(
             one, id=own(one.id), source_id=own(one.source_id), target_id=own(one.target_id)
         )
-
-
-class CypherGraph(KnowledgeGraph, CypherCapable):
-    """Implements ``Graph`` and ``CypherCapable`` on an engine that runs Cypher.
-
-    ::
-
-        graph = CypherGraph(AgeGraph(await Age.open("postgresql://app@db/main"), tenant="acme"))
-    """
-
-    _storage: CypherStorage
-
-    def __init__(self, storage: CypherStorage) -> None:
-        super().__init__(storage)
-
-    async def query_cypher(
-        self,
-        query: str,
-        params: dict[str, Any] | None = None,
-        *,
-        columns: Sequence[str] = ("result",),
-        write: bool = False,
-    ) -> list[dict[str, Any]]:
-        """Run a query and return its rows with the named columns; read-only unless ``write``.
-
-        Entities are vertices with the label ``Entity``, relationships are edges with the label
-        ``Relationship``; both have the user's properties and ``id``, a vertex also ``label``, an
-        edge also ``type``. Values belong in ``params``. More than ``max_rows`` rows are refused.
-
-        ::
-
-            await graph.query_cypher(
-                "MATCH (a:Entity)-[r:Relationship]->(b) WHERE a.id = $id RETURN r.type, b.name",
-                {"id": "ravi"},
-                columns=["type", "name"],
-            )
-        """
-        if self._scope.knower:
-            raise NotSupportedError(
-                "graph",
-                "query_cypher for one owner",
-                why="a query reaches the whole graph of the tenant: use the state itself",
-            )
-        text = _query(query)
-        given = {} if params is None else params
-        encode_object(given, field="params")
-        names = _columns(columns)
-        rows = await self._storage.query(text, given, len(names), write=write)
-        return [dict(zip(names, row, strict=True)) for row in rows]
-
-
-def _query(query: object) -> str:
-    text = check_text("query", query)
-    if not text.strip():
-        raise InvalidInputError("query", "is empty")
-    if "\x00" in text:
-        raise InvalidInputError("query", "must not contain U+0000: pass values as params")
-    return text
-
-
-def _columns(columns: object) -> list[str]:
-    names = [
-        check_text(f"columns[{at}]", name) for at, name in enumerate(check_list("columns", columns))
-    ]
-    if not 0 < len(names) == len(set(names)):
-        raise InvalidInputError("columns", "must be one or more names without duplicates")
-    return names
 
 
 def check_direction(direction: object) -> Direction:

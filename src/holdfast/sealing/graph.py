@@ -9,7 +9,7 @@ from typing import Any, cast
 from holdfast.sealing.cipher import Place
 from holdfast.sealing.seal import Seal
 from holdfast.spi.graph import CypherStorage, GraphStorage
-from holdfast.spi.graph_draft import EntityDraft, RelationshipDraft, Walk
+from holdfast.spi.graph_draft import EdgePage, EntityDraft, RelationshipDraft, Walk
 from holdfast.spi.id_page import IdPage
 from holdfast.values.errors import NotSupportedError
 from holdfast.values.graph import Entity, Relationship, SubGraph
@@ -88,6 +88,14 @@ class SealedGraph(GraphStorage):
     async def page(self, page: IdPage) -> list[Entity]:
         """Return a page of the entities."""
         return await self._entities(await self._inner.page(page))
+
+    async def edges(self, page: EdgePage) -> list[Relationship]:
+        """Return a page of the relationships of an entity."""
+        return await self._relationships(await self._inner.edges(page))
+
+    async def degrees(self, ids: Sequence[str]) -> list[int]:
+        """Return how many relationships each entity has."""
+        return await self._inner.degrees(ids)
 
     async def query(
         self, text: str, params: dict[str, Any], columns: int, *, write: bool

@@ -6,9 +6,9 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from holdfast.spi.graph_draft import EntityDraft, RelationshipDraft, Walk
+from holdfast.spi.graph_draft import EdgePage, EntityDraft, RelationshipDraft, Walk
 from holdfast.spi.id_page import IdPage
-from holdfast.values.graph import Entity, SubGraph
+from holdfast.values.graph import Entity, Relationship, SubGraph
 
 
 class GraphStorage(Protocol):
@@ -44,6 +44,14 @@ class GraphStorage(Protocol):
     @abstractmethod
     async def page(self, page: IdPage) -> list[Entity]:
         """Return a page of the entities, by id."""
+
+    @abstractmethod
+    async def edges(self, page: EdgePage) -> list[Relationship]:
+        """Return a page of the relationships of an entity, by id; empty without the entity."""
+
+    @abstractmethod
+    async def degrees(self, ids: Sequence[str]) -> list[int]:
+        """Return how many relationships each entity has, in order; a self-loop counts once."""
 
 
 @runtime_checkable

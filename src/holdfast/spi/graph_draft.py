@@ -58,6 +58,21 @@ class Walk:
     max_entities: int
 
 
+@dataclass(frozen=True, slots=True)
+class EdgePage:
+    """A page of an entity's relationships, by id; without ``types`` it has all types.
+
+    >>> EdgePage("ravi", None, "out", "", 10).after
+    ''
+    """
+
+    entity: str
+    types: list[str] | None
+    direction: Direction
+    after: str
+    limit: int
+
+
 def draft_entities(entities: object) -> list[EntityDraft]:
     """Check entities, and return their drafts. Raises an error if an id occurs twice.
 

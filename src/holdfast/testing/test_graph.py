@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.contracts.graph import CypherCapable, Graph
+from holdfast.contracts.cypher_graph import CypherCapable
+from holdfast.contracts.graph import Graph
 from holdfast.testing.harness import Harness
 from holdfast.values.errors import InvalidInputError, NotFoundError
 from holdfast.values.graph import Entity, Relationship, SubGraph

@@ -11,8 +11,9 @@ from holdfast.contracts.blobs import StoredBlobs
 from holdfast.contracts.boards import Boards
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.checkpoints import Checkpoints
+from holdfast.contracts.cypher_graph import CypherGraph
 from holdfast.contracts.episodes import EpisodicMemory
-from holdfast.contracts.graph import CypherGraph, KnowledgeGraph
+from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.history import History
 from holdfast.contracts.items import Items
 from holdfast.contracts.keys import KeyStore

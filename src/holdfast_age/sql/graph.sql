@@ -132,3 +132,45 @@ FROM holdfast_graph."Entity" e,
     LATERAL (SELECT ag_catalog.agtype_object_field_text(e.properties, 'id') COLLATE "C") AS of (id)
 WHERE of.id > $1 AND ((of.id >= $2 AND of.id < $3) OR of.id >= $4::text)
 ORDER BY of.id LIMIT $5;
+
+-- name: edges
+-- A page of the relationships of entity $1; $2 types or NULL, $3 along relationships, $4 against,
+-- after $5, $6 at most.
+WITH start AS MATERIALIZED (
+    SELECT e.id FROM holdfast_graph."Entity" e
+    WHERE ag_catalog.agtype_access_operator(
+        VARIADIC ARRAY[e.properties, '"id"'::ag_catalog.agtype])
+            = ag_catalog.agtype_in($1::text::cstring)
+), beside AS MATERIALIZED (
+    SELECT r.id FROM start s JOIN holdfast_graph."Relationship" r ON r.start_id = s.id WHERE $3
+    UNION
+    SELECT r.id FROM start s JOIN holdfast_graph."Relationship" r ON r.end_id = s.id WHERE $4
+)
+SELECT ag_catalog.agtype_out(r.properties)::text AS properties,
+    ag_catalog.agtype_object_field_text(a.properties, 'id') AS source,
+    ag_catalog.agtype_object_field_text(b.properties, 'id') AS target
+FROM beside
+JOIN holdfast_graph."Relationship" r ON r.id = beside.id
+JOIN holdfast_graph."Entity" a ON a.id = r.start_id
+JOIN holdfast_graph."Entity" b ON b.id = r.end_id,
+    LATERAL (SELECT ag_catalog.agtype_object_field_text(r.properties, 'id') COLLATE "C") AS of (id)
+WHERE of.id > $5 AND ($2::text[] IS NULL
+    OR ag_catalog.agtype_object_field_text(r.properties, 'type') = ANY ($2))
+ORDER BY of.id LIMIT $6;
+
+-- name: degrees
+-- How many relationships each of the entities $1 has, in order; a self-loop counts once.
+SELECT leaving.count + reaching.count AS count
+FROM unnest($1::text[]) WITH ORDINALITY AS given (id, at)
+LEFT JOIN holdfast_graph."Entity" e
+    ON ag_catalog.agtype_access_operator(
+        VARIADIC ARRAY[e.properties, '"id"'::ag_catalog.agtype])
+            = ag_catalog.agtype_in(given.id::cstring)
+CROSS JOIN LATERAL (
+    SELECT count(*) FROM holdfast_graph."Relationship" r WHERE r.start_id = e.id
+) leaving
+CROSS JOIN LATERAL (
+    SELECT count(*) FROM holdfast_graph."Relationship" r
+    WHERE r.end_id = e.id AND r.start_id <> e.id
+) reaching
+ORDER BY given.at;

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from holdfast.engines.inmemory.engine import InMemory
 from holdfast.spi.graph import GraphStorage
-from holdfast.spi.graph_draft import EntityDraft, RelationshipDraft, Walk
+from holdfast.spi.graph_draft import EdgePage, EntityDraft, RelationshipDraft, Walk
 from holdfast.spi.id_page import IdPage
 from holdfast.values.codec import decode_json
 from holdfast.values.errors import NotFoundError
@@ -143,6 +143,24 @@ class InMemoryGraph(GraphStorage):
     async def page(self, page: IdPage) -> list[Entity]:
         """Return a page of the entities, by id."""
         return list(map(self._entity, page.of(self._data.nodes)))
+
+    async def edges(self, page: EdgePage) -> list[Relationship]:
+        """Return a page of the relationships of an entity, by id."""
+        node = self._data.nodes.get(page.entity)
+        if node is None:
+            return []
+        leaving = node.leaving if page.direction != "in" else set()
+        reaching = node.reaching if page.direction != "out" else set()
+        types = None if page.types is None else set(page.types)
+        found = sorted(
+            key for key in leaving | reaching if key > page.after and self._fits(key, types)
+        )
+        return list(map(self._relationship, found[: page.limit]))
+
+    async def degrees(self, ids: Sequence[str]) -> list[int]:
+        """Return how many relationships each entity has."""
+        nodes = (self._data.nodes.get(one) for one in ids)
+        return [0 if node is None else len(node.leaving | node.reaching) for node in nodes]
 
     def _cut(self, key: str) -> bool:
         edge = self._data.edges.pop(key, None)

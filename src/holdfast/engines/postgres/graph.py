@@ -15,9 +15,9 @@ from holdfast.engines.postgres.graph_text import (
 from holdfast.engines.postgres.index_key import index_key
 from holdfast.engines.postgres.queries import load
 from holdfast.spi.graph import GraphStorage
-from holdfast.spi.graph_draft import EntityDraft, RelationshipDraft, Walk
+from holdfast.spi.graph_draft import EdgePage, EntityDraft, RelationshipDraft, Walk
 from holdfast.spi.id_page import IdPage
-from holdfast.values.graph import Entity, SubGraph
+from holdfast.values.graph import Entity, Relationship, SubGraph
 
 _SQL = load("graph")
 _by_id = attrgetter("id")
@@ -95,6 +95,22 @@ class PostgresGraph(GraphStorage):
         """Return a page of the entities, by id."""
         args = (self._tenant, page.after, *page.ranges(), page.limit)
         return read_entities(await self._engine.fetchval(_SQL["page"], *args, safe=True))
+
+    async def edges(self, page: EdgePage) -> list[Relationship]:
+        """Return a page of the relationships of an entity, by id."""
+        found = await self._engine.fetchval(
+            _SQL["edges"],
+            *(self._tenant, page.entity, page.types),
+            *(page.direction != "in", page.direction != "out", page.after, page.limit),
+            safe=True,
+        )
+        return read_relationships(found)
+
+    async def degrees(self, ids: Sequence[str]) -> list[int]:
+        """Return how many relationships each entity has."""
+        return list(
+            await self._engine.fetchval(_SQL["degrees"], self._tenant, list(ids), safe=True)
+        )
 
 
 def _ordered(nearer: str | None, numbers: str | None, entities: list[Entity]) -> tuple[Entity, ...]:

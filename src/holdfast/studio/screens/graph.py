@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from urllib.parse import urlencode
 
 from starlette.requests import Request
@@ -10,16 +11,19 @@ from starlette.responses import Response
 
 from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.studio.desk import Desk, back
-from holdfast.studio.screens.graph_path import path_between, without
+from holdfast.studio.screens.graph_path import joined, path_between, without
 from holdfast.studio.screens.screen import Screen
 from holdfast.values.errors import NotFoundError
-from holdfast.values.graph import Entity, SubGraph
+from holdfast.values.graph import Entity, Relationship, SubGraph
 
 SHOWN = 200
 LISTED = 50
 DEPTHS = (1, 2, 3)
 FAR = 4
 """Maximum number of relationships in a path."""
+
+EXPANDED, MOST_EXPANDED = 50, 10
+"""How many neighbours an expanded entity adds, and how many entities can be expanded."""
 
 REACH = 1000
 """Maximum number of entities that the search for a path reads."""
@@ -31,6 +35,11 @@ async def graph(desk: Desk, request: Request) -> Response:
     store = desk.memory_state(request).graph
     words, start = query.get("q", "").strip(), query.get("from", "")
     found: list[Entity] = await store.find_entities([words]) if words else []
+    if start and any(one.id == start for one in found):
+        # The name of the entity that is shown, with other choices beside it.
+        words = ""
+    elif words:
+        start = ""
     listed = []
     if not words and not start:
         listed = await store.list_entities(limit=LISTED, after=query.get("after") or None)
@@ -38,11 +47,21 @@ async def graph(desk: Desk, request: Request) -> Response:
         start = found[0].id
     depth = int(query["depth"]) if query.get("depth", "") in {"1", "2", "3"} else 1
     near = SubGraph((), ())
+    types = [one for one in query.getlist("types") if one] or None
+    expanded = [one for one in dict.fromkeys(query.getlist("expand")) if one][:MOST_EXPANDED]
+    edges: list[Relationship] = []
     if start:
-        types = [query["type"]] if query.get("type") else None
         near = await store.get_neighbors(start, depth=depth, relationship_types=types, limit=SHOWN)
         if not near.entities:
             raise NotFoundError("entity", start)
+        beside = [
+            await store.get_neighbors(one, relationship_types=types, limit=EXPANDED)
+            for one in expanded
+        ]
+        near = joined([near, *beside])
+        edges = await store.list_relationships(
+            start, relationship_types=types, limit=LISTED, after=query.get("edge") or None
+        )
     hidden = [one for one in dict.fromkeys(query.getlist("hide")) if one != start][:SHOWN]
     near = without(near, set(hidden))
     goal, trail = query.get("to", "").strip(), None
@@ -53,7 +72,10 @@ async def graph(desk: Desk, request: Request) -> Response:
         if trail:
             on_it = {start, *(hop.to.id for hop in trail)}
             near = without(wide, {one.id for one in wide.entities if one.id not in on_it})
-    degrees = Counter(end for one in near.relationships for end in (one.source_id, one.target_id))
+    shown = [one.id for one in near.entities]
+    degrees = dict(zip(shown, await store.degrees(shown), strict=True))
+    ends = {end for one in edges for end in (one.source_id, one.target_id)}
+    others = await store.find_entities(sorted(ends.difference(shown))) if ends else []
     return desk.page(
         request,
         "graph.html",
@@ -66,10 +88,14 @@ async def graph(desk: Desk, request: Request) -> Response:
         depth=depth,
         depths=DEPTHS,
         near=near,
-        names={one.id: name(one) for one in near.entities},
+        names={one.id: name(one) for one in (*others, *near.entities)},
+        edges=edges,
+        edges_after=edges[-1].id if len(edges) == LISTED else "",
         degrees=degrees,
-        types=sorted({one.type for one in near.relationships}),
-        picture=_picture(near, start),
+        types=sorted({one.type for one in (*near.relationships, *edges)}.union(types or ())),
+        chosen_types=types or [],
+        expanded=expanded,
+        picture=_picture(near, start, degrees),
         name_of=name,
         shown=SHOWN,
         hidden=hidden,
@@ -80,7 +106,7 @@ async def graph(desk: Desk, request: Request) -> Response:
             [
                 (key, value)
                 for key, value in query.multi_items()
-                if key in {"from", "depth", "owner"}
+                if key in {"from", "depth", "owner", "types", "expand"}
             ]
         ),
         hides=urlencode([("hide", one) for one in hidden]),
@@ -110,11 +136,20 @@ def name(entity: Entity) -> str:
     return found if isinstance(found, str) and found else entity.id
 
 
-def _picture(near: SubGraph, start: str) -> dict[str, object]:
+def _picture(near: SubGraph, start: str, degrees: Mapping[str, int]) -> dict[str, object]:
+    drawn: Counter[str] = Counter()
+    for one in near.relationships:
+        drawn.update({one.source_id, one.target_id})
     return {
         "start": start,
         "nodes": [
-            {"id": one.id, "name": name(one)[:60], "label": one.label[:40]} for one in near.entities
+            {
+                "id": one.id,
+                "name": name(one)[:60],
+                "label": one.label[:40],
+                "more": max(degrees.get(one.id, 0) - drawn[one.id], 0),
+            }
+            for one in near.entities
         ],
         "links": [
             {"source": one.source_id, "target": one.target_id, "type": one.type[:40]}

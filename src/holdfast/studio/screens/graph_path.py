@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from holdfast.values.graph import Entity, Relationship, SubGraph
@@ -50,6 +50,20 @@ def path_between(near: SubGraph, start: str, end: str) -> list[Hop] | None:
         found.append(Hop(step[1], step[2], known[at]))
         at = step[0]
     return found[::-1]
+
+
+def joined(parts: Sequence[SubGraph]) -> SubGraph:
+    """Return several neighbourhoods as one.
+
+    >>> a, b = Entity("Person", {}, id="a"), Entity("Person", {}, id="b")
+    >>> [one.id for one in joined([SubGraph((a,), ()), SubGraph((a, b), ())]).entities]
+    ['a', 'b']
+    """
+    return SubGraph(
+        tuple({one.id: one for part in parts for one in part.entities}.values()),
+        tuple({one.id: one for part in parts for one in part.relationships}.values()),
+        truncated=any(part.truncated for part in parts),
+    )
 
 
 def without(near: SubGraph, hidden: Collection[str]) -> SubGraph:

@@ -42,6 +42,9 @@ RARE = tuple(one for one in TaskState if one not in FLOW)
 COUNTED = 5_000
 """Maximum number of tasks that are counted; if there are more, the page says so."""
 
+COUNTED_OF_FILTER = 1_000
+"""The same for a list with a filter: to count one of ten agents reads ten times as many tasks."""
+
 WAITING_SHOWN = 2
 """How many questions that wait for a person are shown above the list."""
 
@@ -113,10 +116,11 @@ class _Counts(NamedTuple):
 async def _counts(ledger: TaskLedger, filters: dict[str, Any]) -> _Counts:
     """Count tasks by state, up to ``COUNTED``; tasks in rare states are counted separately."""
     where = {**filters, "states": None, "text": None}
-    found = await ledger.counts("state", limit=COUNTED, **where)
+    limit = COUNTED_OF_FILTER if any(where.values()) else COUNTED
+    found = await ledger.counts("state", limit=limit, **where)
     if not found.capped:
         return _Counts(found.counts, set())
-    rare = await ledger.counts("state", limit=COUNTED, **{**where, "states": RARE})
+    rare = await ledger.counts("state", limit=limit, **{**where, "states": RARE})
     least = {*(TILES if rare.capped else set(TILES).difference(RARE))}
     return _Counts({**found.counts, **{one: rare.counts.get(one, 0) for one in RARE}}, least)
 

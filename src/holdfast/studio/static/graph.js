@@ -3,6 +3,9 @@
 for (const part of ["dispatch", "quadtree", "timer", "force"]) await import(`/studio/static/d3-${part}.min.js`);
 const { forceCenter, forceCollide, forceLink, forceManyBody, forceSimulation, forceX, forceY } = globalThis.d3;
 
+// Labels of crossing lines do not stand in one place.
+const hash = (text) => [...text].reduce((sum, one) => (sum * 31 + one.codePointAt(0)) >>> 0, 7);
+
 class Graph extends HTMLElement {
   static observedAttributes = ["data-picture"];
   connectedCallback() {
@@ -61,7 +64,7 @@ class Graph extends HTMLElement {
       pen.beginPath(); pen.moveTo(ex, ey);
       for (const side of [-0.45, 0.45]) pen.lineTo(ex - 8 * Math.cos(turn + side), ey - 8 * Math.sin(turn + side));
       pen.fill();
-      if (this.links.length <= 60) write(link.type, ax * 0.6 + bx * 0.4, ay * 0.6 + by * 0.4 + 3);
+      if (this.links.length <= 60) { const part = 0.38 + 0.24 * ((hash(link.type + link.source.id) % 5) / 4); write(link.type, ax * (1 - part) + bx * part, ay * (1 - part) + by * part + 3); }
     }
     for (const node of this.nodes) {
       const [x, y] = this.at(node), first = node.id === this.start;
@@ -69,6 +72,7 @@ class Graph extends HTMLElement {
       pen.fillStyle = shade(node); pen.fill();
       if (first) { pen.strokeStyle = colour("--accent"); pen.lineWidth = 3; pen.stroke(); }
       if (this.nodes.length <= 80 || first) { pen.fillStyle = colour("--ink"); pen.font = `${first ? 620 : 500} 12px Inter, sans-serif`; write(node.name.length > 24 ? node.name.slice(0, 23) + "…" : node.name, x, y - 14); pen.font = "10.5px Inter, sans-serif"; }
+      if (node.more) { pen.fillStyle = colour("--ink3"); write(`+${node.more}`, x, y + 20); }
     }
     pen.textAlign = "left";
     let from = 14;

@@ -69,6 +69,33 @@ class GraphMachine(EngineMachine):
         """A page."""
         self.both(lambda store: store.list_entities(limit=limit, after=after))
 
+    @rule(
+        name=NAMES,
+        types=st.none() | st.lists(TYPES, max_size=2),
+        direction=DIRECTIONS,
+        limit=st.integers(0, 3),
+        after=st.none() | EDGES,
+    )
+    def list_relationships(
+        self,
+        name: str,
+        types: list[str] | None,
+        direction: Direction,
+        limit: int,
+        after: str | None,
+    ) -> None:
+        """A page of the edges of one entity."""
+        self.both(
+            lambda store: store.list_relationships(
+                name, relationship_types=types, direction=direction, limit=limit, after=after
+            )
+        )
+
+    @rule(names=st.lists(NAMES, max_size=3))
+    def degrees(self, names: list[str]) -> None:
+        """Count edges."""
+        self.both(lambda store: store.degrees(names))
+
     @rule(name=NAMES)
     def delete_entity(self, name: str) -> None:
         """With its edges."""

@@ -52,6 +52,33 @@ class NaiveGraph:
         found = sorted(self._all(Entity), key=lambda one: str(one.id))
         return copy.deepcopy([one for one in found if after is None or one.id > after][:limit])
 
+    async def list_relationships(
+        self,
+        entity_id: str,
+        *,
+        relationship_types: list[str] | None = None,
+        direction: str = "both",
+        limit: int = 100,
+        after: str | None = None,
+    ) -> list[Relationship]:
+        """Look at every edge."""
+        ends = {"out": ("source_id",), "in": ("target_id",)}.get(
+            direction, ("source_id", "target_id")
+        )
+        found = [
+            one
+            for one in sorted(self._all(Relationship), key=lambda one: str(one.id))
+            if any(getattr(one, end) == entity_id for end in ends)
+            and (relationship_types is None or one.type in relationship_types)
+            and (after is None or one.id > after)
+        ]
+        return copy.deepcopy(found[:limit])
+
+    async def degrees(self, entity_ids: list[str]) -> list[int]:
+        """Count the edges of each."""
+        edges = self._all(Relationship)
+        return [sum(name in (one.source_id, one.target_id) for one in edges) for name in entity_ids]
+
     async def get_neighbors(
         self,
         entity_id: str,

@@ -103,6 +103,26 @@ async def _after(store: Graph, value: Any) -> Any:
     return NO_ECHO
 
 
+async def _edges_of(store: Graph, value: Any) -> Any:
+    assert await store.list_relationships(value) == []
+    return NO_ECHO
+
+
+async def _edge_types(store: Graph, value: Any) -> Any:
+    assert await store.list_relationships("a", relationship_types=[value]) == []
+    return NO_ECHO
+
+
+async def _edges_after(store: Graph, value: Any) -> Any:
+    assert await store.list_relationships("a", after=value) == []
+    return NO_ECHO
+
+
+async def _degrees(store: Graph, value: Any) -> Any:
+    assert await store.degrees([value]) == [0]
+    return NO_ECHO
+
+
 def _keep_none(hostile: Hostile) -> Verdict | None:
     return KEPT if hostile.value is None else None
 
@@ -123,4 +143,8 @@ PROBES = (
     Probe("delete_relationship.relationship_id", "id", _delete_relationship),
     Probe("find_entities.names", "text", _find),
     Probe("list_entities.after", "id", _after, judge=_keep_none),
+    Probe("list_relationships.entity_id", "id", _edges_of),
+    Probe("list_relationships.relationship_types", "id", _edge_types, prepare=_two),
+    Probe("list_relationships.after", "id", _edges_after, prepare=_two, judge=_keep_none),
+    Probe("degrees.entity_ids", "id", _degrees),
 )

@@ -37,3 +37,32 @@ SELECT string_agg(found.body, ',' ORDER BY found.id) FROM (
      WHERE e.tenant = $1 AND e.id > $2 AND e.id >= $5 ORDER BY e.id LIMIT $6)
     ORDER BY 1 LIMIT $6
 ) found;
+
+-- name: edges
+-- A page of the relationships of entity $2; $3 types or NULL, $4 along relationships, $5 against them,
+-- after $6, $7 at most.
+WITH start AS MATERIALIZED (
+    SELECT e.number FROM holdfast.entities e WHERE e.tenant = $1 AND e.id = $2
+), page AS MATERIALIZED (
+    SELECT r.id FROM start s JOIN holdfast.relationships r ON r.source = s.number
+    WHERE $4 AND r.tenant = $1 AND r.id > $6 AND ($3::text[] IS NULL OR r.type = ANY ($3))
+    UNION
+    SELECT r.id FROM start s JOIN holdfast.relationships r ON r.target = s.number
+    WHERE $5 AND r.tenant = $1 AND r.id > $6 AND ($3::text[] IS NULL OR r.type = ANY ($3))
+    ORDER BY 1 LIMIT $7
+)
+SELECT string_agg(r.body, ',' ORDER BY r.id)
+FROM page p JOIN holdfast.relationships r ON r.tenant = $1 AND r.id = p.id;
+
+-- name: degrees
+-- How many relationships each of the entities $2 has, in order; a self-loop counts once.
+SELECT array_agg(leaving.count + reaching.count ORDER BY given.at)
+FROM unnest($2::text[]) WITH ORDINALITY AS given (id, at)
+LEFT JOIN holdfast.entities e ON e.tenant = $1 AND e.id = given.id
+CROSS JOIN LATERAL (
+    SELECT count(*) FROM holdfast.relationships r WHERE r.tenant = $1 AND r.source = e.number
+) leaving
+CROSS JOIN LATERAL (
+    SELECT count(*) FROM holdfast.relationships r
+    WHERE r.tenant = $1 AND r.target = e.number AND r.source <> e.number
+) reaching;
