@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import pytest
+from starlette.routing import Route
 
 from holdfast import ChatMessage, Event, State
+from holdfast.studio import live
 from holdfast.studio.access import Access
 from holdfast.studio.app import SCREENS
-from holdfast.values.graph import Entity
+from holdfast.studio.screens.recall_tests import save_test
+from holdfast.values.graph import Entity, Relationship
 from holdfast.values.identity import AgentId
 from holdfast.values.ids import new_ref
 from holdfast.values.tasks.events import StepKey
+from holdfast.values.tasks.records import TaskRecord
 from tests.studio.visiting import Visitor
 
 pytestmark = pytest.mark.asyncio
@@ -36,7 +40,13 @@ async def _bob(state: State) -> dict[str, str]:
     await view.short_term.set_state("c1", {"step": SECRET})
     fact = await view.long_term.save("writer", SECRET)
     await view.graph.add_entities([Entity("P", {"name": SECRET}, id="e1")])
+    await view.graph.add_entities([Entity("P", {"name": SECRET}, id="e2")])
+    await view.graph.add_relationships([Relationship("e1", "e2", "knows", {}, "r1")])
+    test = {"agent": "writer", "question": SECRET, "event": str(event.id)}
+    key = await state.keys.create("bob")
     return {
+        "test": await save_test(view, test),
+        "key": key.key.id,
         "task": task.id,
         "board": board.id,
         "card": board.tasks[0].id,
@@ -69,6 +79,17 @@ def _paths(bob: dict[str, str]) -> list[str]:
         "/studio/search?q=secret&owner=bob",
         "/studio/search?q=c1&owner=bob",
         f"/studio/search?q={bob['task']}",
+        "/studio/palette?q=secret&owner=bob",
+        "/studio/palette?q=writer&owner=bob",
+        f"/studio/palette?q={bob['task']}",
+        "/studio/recall/tests?owner=bob",
+        f"/studio/recall?agent=writer&q=secret&near={bob['event']}&owner=bob",
+        f"/studio/facts?agent=writer&history={bob['fact']}&owner=bob",
+        "/studio/sessions?q=secret&owner=bob",
+        "/studio/graph?from=e1&expand=e2&types=knows&owner=bob",
+        "/studio/tasks?session=c1&all=cancel",
+        "/studio/tasks?agent=writer&all=resume",
+        "/studio/tenants",
         "/studio/health",
         "/studio/dead-letters",
         "/studio/keys",
@@ -84,7 +105,21 @@ def _forms(bob: dict[str, str]) -> list[tuple[str, str, dict[str, str]]]:
         ("/studio", "answer", {"task": bob["task"], "text": "x"}),
         ("/studio", "cancel", {"task": bob["task"]}),
         ("/studio/tasks", "cancel", {"tasks": bob["task"]}),
-        *((task, do, {"text": "x"}) for do in ("answer", "cancel", "pause", "retry", "feedback")),
+        *(
+            (task, do, {"text": "x", "at": "1"})
+            for do in (
+                *("answer", "cancel", "pause", "resume", "retry", "resume-failed"),
+                *("fork", "feedback"),
+            )
+        ),
+        *(("/studio/tasks", do, {"tasks": bob["task"]}) for do in ("pause", "resume", "retry")),
+        ("/studio/boards/c1?owner=bob", "afresh", card),
+        ("/studio/boards/c1?owner=bob", "add", {"board": bob["board"], "title": "x"}),
+        ("/studio/graph?owner=bob", "delete-relationship", {"relationship": "r1"}),
+        ("/studio/recall/tests?owner=bob", "delete-test", {"test": bob["test"]}),
+        ("/studio/keys", "revoke", {"key": bob["key"]}),
+        ("/studio/keys", "rotate", {"key": bob["key"]}),
+        ("/studio/dead-letters", "replay", {"letter": "d1"}),
         ("/studio/boards/c1?owner=bob", "move", {**card, "to": "in_progress"}),
         ("/studio/boards/c1", "rename", {**card, "title": "x"}),
         ("/studio/boards/c1?owner=bob", "note", {**card, "note": "x"}),
@@ -106,6 +141,42 @@ def _forms(bob: dict[str, str]) -> list[tuple[str, str, dict[str, str]]]:
     ]
 
 
+def _own(bob: dict[str, str]) -> list[tuple[str, str, dict[str, str]]]:
+    """Forms that are no error for somebody else, since they are about what the sender has."""
+    fact = {"agent": "writer", "content": "x", "text": "x"}
+    return [
+        *(
+            ("/studio/tasks?agent=writer", f"{do}-all", {})
+            for do in ("cancel", "pause", "resume", "retry")
+        ),
+        ("/studio/facts?owner=bob", "forget-many", {"agent": "writer", "tasks": bob["fact"]}),
+        ("/studio/facts?owner=bob", "add", fact),
+        ("/studio/recall?owner=bob", "pin", fact),
+        (
+            "/studio/recall/tests?owner=bob",
+            "save-test",
+            {"agent": "writer", "question": "x", "event": bob["event"]},
+        ),
+        ("/studio/tasks", "submit", {"agent": "reader", "text": "x"}),
+        ("/studio/sessions/c1?owner=bob", "erase", {"confirm": "c1"}),
+    ]
+
+
+async def test_every_route_and_every_action_is_in_the_matrix() -> None:
+    names = ("test", "key", "task", "board", "card", "fact", "event")
+    bob = {name: f"{name}-1" for name in names}
+    pages = {path.partition("?")[0] for path in _paths(bob)}
+    sent = {(path.partition("?")[0], do) for path, do, _ in [*_forms(bob), *_own(bob)]}
+    for screen in SCREENS:
+        route = Route(screen.path, print)
+        assert screen is live.SCREEN or any(route.path_regex.match(path) for path in pages)
+        for do in screen.actions:
+            assert any(do == name and route.path_regex.match(path) for path, name in sent), (
+                screen.path,
+                do,
+            )
+
+
 async def _checked(state: State, visitor: Visitor, bob: dict[str, str]) -> None:
     view = state.for_owner("bob")
     before = await view.tasks.get(bob["task"])
@@ -117,8 +188,18 @@ async def _checked(state: State, visitor: Visitor, bob: dict[str, str]) -> None:
         response = await visitor.send(path, do, **fields)
         assert SECRET not in response.text, path
         assert response.status_code in {404, 409, 422}, (path, do, response.status_code)
+    # These change what is the session's own, or nothing; never what is Bob's.
+    for path, do, fields in _own(bob):
+        response = await visitor.send(path, do, **fields)
+        assert SECRET not in response.text, path
+        assert response.status_code in {303, 404, 422}, (path, do, response.status_code)
     # Erasing a session that is not there has no effect, and is no error.
     await visitor.send("/studio/sessions/c1?owner=bob", "erase", confirm="c1")
+    await _unchanged(state, bob, before)
+
+
+async def _unchanged(state: State, bob: dict[str, str], before: TaskRecord | None) -> None:
+    view = state.for_owner("bob")
     assert await view.tasks.get(bob["task"]) == before
     [board] = await view.boards.get_boards_by_conversation("c1")
     assert [(one.title, str(one.status)) for one in board.tasks] == [(SECRET, "planned")]
@@ -126,7 +207,9 @@ async def _checked(state: State, visitor: Visitor, bob: dict[str, str]) -> None:
     assert len(await view.episodes.recent("writer", session_id="c1")) == 1
     assert await view.short_term.get_state("c1") == {"step": SECRET}
     assert (await view.graph.get_neighbors("e1")).entities
-    assert not await state.keys.list_keys()
+    assert (await view.graph.get_neighbors("e1")).relationships
+    assert await view.items.search(("studio", "recall-tests"))
+    assert [one.revoked_at for one in await state.keys.list_keys()] == [None]
 
 
 async def test_an_owner_sees_and_changes_nothing_of_another(state: State) -> None:
@@ -137,13 +220,20 @@ async def test_an_owner_sees_and_changes_nothing_of_another(state: State) -> Non
 
 async def test_an_operator_of_another_tenant_sees_and_changes_nothing(state: State) -> None:
     bob = await _bob(state)
+    before = await state.for_owner("bob").tasks.get(bob["task"])
     session = Access().open(new_ref(), key_id="k1")
     async with Visitor(state, session) as visitor:
-        for path in _paths(bob)[:-5]:
+        for path in _paths(bob):
             assert SECRET not in (await visitor.get(path)).text, path
-        for path, do, fields in _forms(bob)[:-3]:
+        for path, do, fields in [*_forms(bob), *_own(bob)]:
             response = await visitor.send(path, do, **fields)
-            assert response.status_code in {404, 409, 422}, (path, do)
+            assert SECRET not in response.text, (path, do)
+            # No Redis, no dead letters. Keys and erasures are those of the visitor's tenant.
+            allowed = {303} if (path, do, fields) in _own(bob) else set()
+            allowed |= {200} if do in {"create", "erase"} else set()
+            allowed |= {501} if path == "/studio/dead-letters" else set()
+            assert response.status_code in {404, 409, 422, *allowed}, (path, do)
+    await _unchanged(state, bob, before)
 
 
 async def test_an_owner_sees_what_is_theirs(state: State) -> None:
