@@ -153,8 +153,8 @@ async def test_the_history_of_a_fact_has_what_it_replaced_and_what_replaced_it(
         assert places == sorted(places)
         assert "Mei writes" not in chain
         assert "a mail" in chain
-        missing = await visitor.get("/studio/facts?agent=planner&history=none")
-        assert missing.status_code == 404
+        missing = await visitor.page("/studio/facts?agent=planner&history=none")
+        assert "is not there any more" in missing
         topic = await visitor.page("/studio/facts?agent=planner&topic=nothing")
         assert "Mei writes" not in topic
 
@@ -168,3 +168,7 @@ async def test_a_key_is_rotated(state: State) -> None:
         assert await state.keys.verify(made.text) is None
         again = await visitor.send("/studio/keys", "rotate", key=made.key.id)
         assert again.status_code == 404
+        await visitor.send("/studio/keys", "delete", key=made.key.id)
+        assert made.key.id not in await visitor.page("/studio/keys")
+        gone = await visitor.send("/studio/keys", "delete", key=made.key.id)
+        assert gone.status_code == 404

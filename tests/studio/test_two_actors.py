@@ -119,6 +119,7 @@ def _forms(bob: dict[str, str]) -> list[tuple[str, str, dict[str, str]]]:
         ("/studio/recall/tests?owner=bob", "delete-test", {"test": bob["test"]}),
         ("/studio/keys", "revoke", {"key": bob["key"]}),
         ("/studio/keys", "rotate", {"key": bob["key"]}),
+        ("/studio/keys", "delete", {"key": bob["key"]}),
         ("/studio/dead-letters", "replay", {"letter": "d1"}),
         ("/studio/boards/c1?owner=bob", "move", {**card, "to": "in_progress"}),
         ("/studio/boards/c1", "rename", {**card, "title": "x"}),

@@ -45,8 +45,6 @@ async def facts(desk: Desk, request: Request) -> Response:
         if query.get("history"):
             key = AgentId.parse(agent)
             chain = await history(store, key, query["history"], namespace=namespace)
-            if not chain:
-                raise NotFoundError("fact", query["history"])
     params = query.multi_items()
     kept = [(name, value) for name, value in params if name not in {"after", PARAMETER}]
     more = not query.get("q") and len(found) == SHOWN

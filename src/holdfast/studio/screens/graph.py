@@ -104,9 +104,12 @@ async def graph(desk: Desk, request: Request) -> Response:
         far=FAR,
         kept=urlencode(
             [
-                (key, value)
-                for key, value in query.multi_items()
-                if key in {"from", "depth", "owner", "types", "expand"}
+                ("from", start),
+                *(
+                    (key, value)
+                    for key, value in query.multi_items()
+                    if key in {"depth", "owner", "types", "expand"} and value
+                ),
             ]
         ),
         hides=urlencode([("hide", one) for one in hidden]),

@@ -52,9 +52,17 @@ async def revoke(desk: Desk, request: Request) -> Response:
     return back(form, "/studio/keys")
 
 
+async def delete(desk: Desk, request: Request) -> Response:
+    """Delete a key that was revoked or has expired."""
+    form = desk.form(request)
+    if not await desk.state(request).keys.delete(form.get("key", "")):
+        raise NotFoundError("key", form.get("key", ""))
+    return back(form, "/studio/keys")
+
+
 SCREEN = Screen(
     "/studio/keys",
     keys,
-    {"create": create, "rotate": rotate, "revoke": revoke},
+    {"create": create, "rotate": rotate, "revoke": revoke, "delete": delete},
     operators=True,
 )
