@@ -51,12 +51,14 @@ class Hand:
     @staticmethod
     async def press(page: Page, selector: str, key: str = "Enter") -> None:
         """Press a key on an element."""
+        await page.wait_for_load_state()
         await page.locator(selector).first.focus()
         await page.keyboard.press(key)
 
     @staticmethod
     async def write(page: Page, selector: str, text: str) -> None:
         """Replace the text of a field."""
+        await page.wait_for_load_state()
         await page.locator(selector).first.focus()
         await page.keyboard.press("Control+a")
         await page.keyboard.type(text)
@@ -215,7 +217,6 @@ async def _memory(hand: Hand) -> None:
     await hand.press(page, "tbody tr:first-child summary")
     await hand.press(page, "tbody tr:first-child a:has-text('History')")
     await expect(page.locator(".chain li")).to_have_count(2)
-    await hand.press(page, "tbody tr:first-child summary")
     await hand.press(page, "tbody tr:first-child button:has-text('Forget')")
     await expect(row).to_have_count(1)
     await hand.press(page, "thead input[data-all]", "Space")

@@ -17,7 +17,7 @@ from holdfast.studio.screens.timeline import SHOWS, changes, picture, rows
 from holdfast.values.content import ChatMessage
 from holdfast.values.errors import InvalidInputError, NotFoundError
 from holdfast.values.ids import new_id
-from holdfast.values.lifecycle import TERMINAL, Actor
+from holdfast.values.lifecycle import TERMINAL, Actor, TaskState
 from holdfast.values.tasks.events import StepRecord, Transition
 
 WINDOW = 200
@@ -91,6 +91,7 @@ async def task(desk: Desk, request: Request) -> Response:
             and event.body.key.kind == "step"
             and event.seq <= at
         ],
+        lanes=1 + sum(one.to_state is TaskState.WORKING for one in moves),
         workers=sorted({one.worker for one in moves if one.worker}),
         lost=sum(one.by is Actor.RECOVERY for one in moves),
         feedback=(await ledger.list_feedback(key))[-FEEDBACK:],

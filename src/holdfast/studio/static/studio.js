@@ -143,6 +143,9 @@ addEventListener("change", (event) => {
   if (event.target.matches("[data-all],[data-one]")) chosen();
 });
 
+// Rows may be chosen before this script runs: by a quick hand, or by the browser on the way back.
+chosen();
+
 // ---- clicks and forms ----------------------------------------------------------------------
 addEventListener("click", (event) => {
   const found = event.target.closest("[data-step],[data-copy],[data-open],[data-close],[data-theme-toggle],tr[data-href]");
