@@ -96,8 +96,8 @@ async def test_a_hit_shows_its_neighbours_and_the_filters_narrow_the_search(stat
         near = page[page.index('<ol class="near">') :].partition("</ol>")[0]
         assert [text for text in texts if text in near] == texts[:7]
         assert '<ol class="near">' not in await visitor.page(path)
-        assert "Nothing was found" in await visitor.page(f"{path}&type=decision")
-        assert "1</b> memories" in await visitor.page(f"{path}&type=&since=day")
+        assert "Nothing was found" in await visitor.page(f"{path}&types=decision")
+        assert "1</b> memories" in await visitor.page(f"{path}&types=&since=day")
 
 
 async def test_a_test_is_saved_once_run_and_deleted(state: State) -> None:

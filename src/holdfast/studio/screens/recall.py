@@ -47,7 +47,7 @@ async def recall(desk: Desk, request: Request) -> Response:
             question,
             limit=SHOWN,
             session_id=query.get("session") or None,
-            types=[query["type"]] if query.get("type") else None,
+            types=[one for one in query.getlist("types") if one] or None,
             since=None if days is None else datetime.now(UTC) - timedelta(days=days),
             explain=True,
         )
