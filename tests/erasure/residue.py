@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from holdfast import AgentId, ChatMessage, Document, Entity, Event, Settings, State
+from holdfast.bench.seaweedfs import SeaweedFS
 from holdfast.checkpoints import Checkpoint, TypedBytes
 from holdfast.content import TextBlock
 from holdfast.items import ItemPut
@@ -27,11 +28,16 @@ STORES = (
 class Servers:
     """Servers of their own, whose files nobody else writes."""
 
-    def __init__(self, kept: ExitStack, *, hybrid: bool) -> None:
+    def __init__(self, kept: ExitStack, *, hybrid: bool = False, s3: bool = False) -> None:
         self.postgres = PostgresServer(18, "-c", "max_wal_size=64MB", "-c", "min_wal_size=32MB")
         kept.callback(self.postgres.remove)
         self.postgres.start()
         self.blobs = Path(kept.enter_context(tempfile.TemporaryDirectory(prefix="hf-residue-")))
+        self.s3: SeaweedFS | None = None
+        if s3:
+            self.s3 = SeaweedFS()
+            kept.callback(self.s3.remove)
+            self.s3.start()
         self.valkey: ValkeyServer | None = None
         if hybrid:
             self.valkey = ValkeyServer("--save", "3600 1")
@@ -44,7 +50,7 @@ class Servers:
         return Settings(
             database_url=self.postgres.url(),
             redis_url=self.valkey.url if self.valkey else "",
-            blob_url=self.blobs.as_uri(),
+            blob_url=self.s3.url("residue/here") if self.s3 else self.blobs.as_uri(),
         )
 
     def files(self) -> Iterator[Path]:
@@ -52,6 +58,8 @@ class Servers:
         places = [self.postgres.data, self.blobs]
         if self.valkey is not None:
             places.append(self.valkey.folder)
+        if self.s3 is not None:
+            places.append(self.s3.folder / "data")
         for place in places:
             yield from (one for one in place.rglob("*") if one.is_file())
 

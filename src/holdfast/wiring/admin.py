@@ -99,7 +99,7 @@ class Administration:
         request = self._redis
         if request is not None:
             found["files of Redis rewritten"] = lambda: load(REDIS).scrub(request)
-        return found
+        return found | (self._blobs.scrub_jobs() if self._blobs else {})
 
     async def aclose(self) -> None:
         """Disconnect, and stop the embedded server if no other process uses it."""

@@ -145,6 +145,11 @@ async def _beside(spec: EngineSpec, request: OpenRequest) -> EngineHealth:
         engine = await wiring.opened(request)
     connected: ConnectedEngine = wiring.connected_engine(engine)
     try:
-        return await connected.probe()
+        health = await connected.probe()
+        if spec is REDIS:
+            return health
+        return dataclasses.replace(
+            health, warnings=(*health.warnings, *await wiring.warnings_of(engine))
+        )
     finally:
         await connected.close()

@@ -10,8 +10,10 @@ from holdfast.contracts.blobs import StoredBlobs
 from holdfast.engines.objects.blob import ObjectBlobs
 from holdfast.engines.objects.blob_index import ObjectBlobIndex
 from holdfast.engines.objects.engine import Objects
+from holdfast.engines.objects.leftovers import Leftovers
 from holdfast.engines.objects.maintenance import Maintenance
 from holdfast.spi.blob_index import BlobIndexStorage
+from holdfast.values.errors import HoldfastError
 from holdfast.wiring.archive_objects import with_objects
 from holdfast.wiring.connections import Connections
 from holdfast.wiring.parts import ConnectedEngine
@@ -64,6 +66,25 @@ def connected_engine(engine: Objects) -> ConnectedEngine:
     )
 
 
+async def warnings_of(engine: Objects) -> tuple[str, ...]:
+    """Return what an operator should know about the bytes that a bucket keeps of deleted objects.
+
+    ::
+
+        warnings = await warnings_of(engine)
+    """
+    if engine.capabilities.scheme != "s3":
+        return ()
+    try:
+        keeps = await Leftovers(engine).keeps_versions()
+    except HoldfastError as error:
+        return (f"whether the bucket keeps versions of deleted objects is not known: {error}",)
+    if not keeps:
+        return ()
+    why = "delete them by a lifecycle rule, or after an erasure by holdfast db maintain --scrub"
+    return (f"the bucket keeps versions of deleted objects: {why}",)
+
+
 class Upkeep:
     """The maintenance jobs of the configured object store; each opens its own connections.
 
@@ -84,6 +105,22 @@ class Upkeep:
             "expired blobs in the object store": lambda: self._do("expired blobs"),
             "orphans in the object store": lambda: self._do("orphaned objects"),
         }
+
+    def scrub_jobs(self) -> dict[str, Callable[[], Awaitable[int]]]:
+        """Return the jobs that delete what a bucket of S3 keeps of deleted objects, by name."""
+        if not self._request.blobs.startswith("s3:"):
+            return {}
+        return {
+            "versions of deleted objects": lambda: self._scrub(Leftovers.remove_versions),
+            "uploads that never ended": lambda: self._scrub(Leftovers.remove_uploads),
+        }
+
+    async def _scrub(self, job: Callable[[Leftovers], Awaitable[int]]) -> int:
+        engine = await opened(self._request)
+        try:
+            return await job(Leftovers(engine))
+        finally:
+            await engine.aclose()
 
     async def _do(self, job: str) -> int:
         found: Connections = await self._main.connect(self._request)

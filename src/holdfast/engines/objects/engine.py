@@ -143,6 +143,11 @@ class Objects:
             _refuse_format(found)
         return able
 
+    @property
+    def driver(self) -> Any:
+        """The driver's store, for requests that this class does not have."""
+        return self._store
+
     async def aclose(self) -> None:
         """Wait for running work. The driver has nothing to close."""
         while self._running:
