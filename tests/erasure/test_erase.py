@@ -177,6 +177,35 @@ async def test_blobs_of_a_subject_are_erased_and_no_others(state: State) -> None
     assert await state.blobs.resolve(kept[0]) == b"of nobody"
 
 
+async def test_facts_about_a_subject_are_erased_in_everybody_s_memory_and_no_others(
+    state: State,
+) -> None:
+    ben, other = state.for_owner("ben"), state.for_tenant(f"{state.tenant}-other")
+    for view in (state, ben, other):
+        about = await view.long_term.save(AGENT, "ana likes tea", subject="ana", topic="drinks")
+        await view.long_term.update(AGENT, about, "ana likes coffee")
+        await view.long_term.save(AGENT, "ben likes tea", subject="ben", namespace="more")
+        await view.long_term.save(AGENT, "nobody likes tea")
+    await state.for_owner("ana").long_term.save(AGENT, "said by ana", subject="ben")
+    before = await state.erase(subject="ana", dry_run=True)
+    # Two versions for nobody and for ben, and her own memory.
+    assert before.counts == {"facts": 5}
+    assert (await state.erase(subject="ana")).counts == {"facts": 5}
+    for view in (state, ben):
+        assert [one.content for one in await view.long_term.list(AGENT, superseded=True)] == [
+            "nobody likes tea"
+        ]
+        assert await view.long_term.search(AGENT, "coffee") == []
+        [kept] = await view.long_term.list(AGENT, namespace="more")
+        assert (kept.content, kept.subject) == ("ben likes tea", "ben")
+    assert await state.for_owner("ana").long_term.list(AGENT) == []
+    assert len(await other.long_term.list(AGENT, superseded=True)) == 3
+    assert (await state.erase(subject="ana", dry_run=True)).counts == {}
+    # A fact without a subject is no subject's, whoever is erased.
+    assert (await state.erase(subject="carl")).counts == {}
+    assert len(await state.long_term.list(AGENT)) == 1
+
+
 async def test_files_of_a_task_are_deleted_with_it(state: State) -> None:
     ana = state.for_owner("ana")
     task = await ana.tasks.submit(AGENT, ChatMessage.user("x"))

@@ -227,3 +227,27 @@ class NamespacesOfEveryone(InMemoryLongTerm):
     async def namespaces(self, agent: str, limit: int, after: str) -> list[str]:  # noqa: ARG002 - it breaks here
         found = {space for space, _ in self._data.scopes if space > after}
         return sorted(found)[:limit]
+
+
+@mutant("long_term", "test_an_update_keeps_the_subject")
+class AnUpdateForgetsTheSubject(InMemoryLongTerm):
+    """What supersedes a fact about somebody is about nobody."""
+
+    async def update(
+        self, scope: FactScope, memory_id: str, change: FactChange, language: str
+    ) -> str:
+        saved = await super().update(scope, memory_id, change, language)
+        fact = self._facts(scope).all[saved]
+        fact.draft = replace(fact.draft, subject="")
+        return saved
+
+
+@mutant("long_term", "test_a_memory_has_the_subject_that_it_was_saved_with")
+class ARetryMayNameAnotherSubject(InMemoryLongTerm):
+    """A save with a known key is the same, whomever it is about."""
+
+    async def save(self, scope: FactScope, memory_id: str, draft: FactDraft, language: str) -> str:
+        for fact in self._facts(scope).all.values():
+            if draft.key is not None and fact.draft.key == draft.key:
+                draft = replace(draft, subject=fact.draft.subject)
+        return await super().save(scope, memory_id, draft, language)

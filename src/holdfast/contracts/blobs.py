@@ -27,7 +27,7 @@ from holdfast.values.checks import (
     check_id,
     check_optional_count,
     check_seconds,
-    check_unreserved,
+    check_subject,
 )
 from holdfast.values.errors import NotFoundError, NotSupportedError
 from holdfast.values.ids import new_ref
@@ -339,8 +339,7 @@ class StoredBlobs(Front, Blobs):
         """Return the storage for blobs of this subject; ``None`` is the owner of the view."""
         if subject is None:
             return self._storage
-        named = check_unreserved("subject", check_id("subject", subject))
-        return self._storage.for_subject(named)
+        return self._storage.for_subject(check_subject(subject))
 
     def _refuse_owner(self, name: str) -> None:
         if self._scope.owner:

@@ -19,6 +19,7 @@ from holdfast.values.checks import (
     check_id,
     check_ids,
     check_seconds,
+    check_subject,
     check_text,
 )
 from holdfast.values.codec import encode_object
@@ -77,6 +78,7 @@ class LongTerm(Front, FactStore):
         supersedes: str | None = None,
         idempotency_key: str | None = None,
         entities: list[str] | None = None,
+        subject: str | None = None,
     ) -> str:
         """Store a fact, and return its id."""
         scope = self._facts_of(agent_id, namespace)
@@ -90,6 +92,7 @@ class LongTerm(Front, FactStore):
             ttl_seconds=None if ttl_seconds is None else check_seconds("ttl_seconds", ttl_seconds),
             supersedes=None if supersedes is None else check_id("supersedes", supersedes),
             key=None if idempotency_key is None else check_id("idempotency_key", idempotency_key),
+            subject="" if subject is None else check_subject(subject),
         )
         texts = (draft.content, draft.metadata, draft.topic, draft.source, *draft.entities)
         self._limits.check_value("content", *texts)

@@ -27,6 +27,8 @@ class LongTermMemory(Protocol):
     - metadata comes back exactly as it went in
     - content is any text, the empty one included
     - topic, confidence and source are kept
+    - a memory has the subject that it was saved with
+    - a subject that is not an id is refused and nothing is saved
     - a confidence outside of 0 to 1 is refused
     - a search finds memories that hold any word of the query
     - a memory with more of the query's words comes first
@@ -107,11 +109,14 @@ class LongTermMemory(Protocol):
         supersedes: str | None = None,
         idempotency_key: str | None = None,
         entities: list[str] | None = None,
+        subject: str | None = None,
     ) -> str:
         """Store a fact, and return its id.
 
         ``supersedes`` names the memory that this one replaces. ``entities`` are ids of the graph.
-        With an ``idempotency_key``, a retry of the same save returns the same memory.
+        ``subject`` is the id of the person whom it is about, if that is not its owner:
+        ``state.erase(subject=)`` deletes it. With an ``idempotency_key``, a retry of the same save
+        returns the same memory.
 
         ::
 
@@ -186,6 +191,7 @@ class FactStore(LongTermMemory, Protocol):
     - a list limit of zero is an empty result
     - a list limit below zero is refused
     - an update supersedes a memory and keeps what it does not change
+    - an update keeps the subject
     - an updated memory expires when the old one would have, unless ttl_seconds is given
     - updating an unknown memory is refused and nothing is written
     - updating a superseded memory is a conflict and nothing is written

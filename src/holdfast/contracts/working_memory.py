@@ -119,8 +119,11 @@ class AgentFacts:
         supersedes: str | None = None,
         idempotency_key: str | None = None,
         entities: list[str] | None = None,
+        subject: str | None = None,
     ) -> str:
         """Store a fact, and return its id. Its default source is the session.
+
+        ``subject`` is the id of the person whom it is about, if that is not the owner.
 
         ::
 
@@ -138,6 +141,7 @@ class AgentFacts:
             supersedes=supersedes,
             idempotency_key=idempotency_key,
             entities=entities,
+            subject=subject,
         )
 
     async def search(

@@ -31,7 +31,8 @@ class SealedFacts(LongTermStorage):
     """Encrypts what a ``LongTermStorage`` stores; a search by words finds the same facts.
 
     A retry must give the same bytes, and an update copies fields to a new id. So the encryption is
-    bound to the agent and namespace of a fact, not to its id. ::
+    bound to the agent and namespace of a fact, not to its id. The key is that of its subject, but
+    for the topic, by which a search narrows the facts of all subjects: that is the owner's. ::
 
         facts = SealedFacts(PostgresLongTerm(engine), sealing)
     """
@@ -108,14 +109,15 @@ class SealedFacts(LongTermStorage):
     async def _draft(self, scope: FactScope, draft: FactDraft, language: str) -> FactDraft:
         self._seal.check("metadata", draft.metadata)
         self._seal.check("content", draft.content, draft.topic, draft.source)
-        sealer, blind = await self._sealer(scope), await self._seal.blind()
-        if sealer is None or blind is None:
+        sealer, blind = await self._sealer(scope, draft.subject), await self._seal.blind()
+        topics = await self._sealer(scope)
+        if sealer is None or topics is None or blind is None:
             return draft
         return dataclasses.replace(
             draft,
             content=_content(sealer, blind, scope, draft.content, language),
             metadata=sealer.json(_place(scope, "metadata"), draft.metadata, again=True),
-            topic=sealer.text(_place(scope, "topic"), draft.topic, again=True),
+            topic=topics.text(_place(scope, "topic"), draft.topic, again=True),
             source=sealer.text(_place(scope, "source"), draft.source, again=True),
         )
 
@@ -123,14 +125,16 @@ class SealedFacts(LongTermStorage):
         metadata, topic, source = change.metadata, change.topic, change.source
         self._seal.check("metadata", metadata or "")
         self._seal.check("content", change.content, topic or "", source or "")
-        sealer, blind = await self._sealer(scope), await self._seal.blind()
-        if sealer is None or blind is None:
+        topics, blind = await self._sealer(scope), await self._seal.blind()
+        if topics is None or blind is None:
             return change
+        old = await self._inner.get(scope, change.supersedes)
+        sealer = await self._sealer(scope, old.subject if old else "") or topics
         return dataclasses.replace(
             change,
             content=_content(sealer, blind, scope, change.content, language),
             metadata=metadata and sealer.json(_place(scope, "metadata"), metadata, again=True),
-            topic=topic and sealer.text(_place(scope, "topic"), topic, again=True),
+            topic=topic and topics.text(_place(scope, "topic"), topic, again=True),
             source=source and sealer.text(_place(scope, "source"), source, again=True),
         )
 
@@ -148,8 +152,8 @@ class SealedFacts(LongTermStorage):
         words = blind.words(question.text, language=question.language)
         return dataclasses.replace(question, text=f"{SEALED_TEXT} {words}")
 
-    async def _sealer(self, scope: FactScope) -> Sealer | None:
-        return await self._seal.sealer(split_owned(scope[1])[0])
+    async def _sealer(self, scope: FactScope, subject: str = "") -> Sealer | None:
+        return await self._seal.sealer(subject or split_owned(scope[1])[0])
 
     async def _open(self, scope: FactScope, found: Sequence[Memory]) -> Memories:
         values = (
@@ -174,10 +178,11 @@ def _content(sealer: Sealer, blind: Blind, scope: FactScope, content: str, langu
 
 def _opened(opener: Opener, scope: FactScope, one: Memory) -> Memory:
     owner, _ = split_owned(scope[1])
+    whose = one.subject or owner
     return dataclasses.replace(
         one,
-        content=opener.text(owner, _place(scope, "content"), one.content),
-        metadata=opener.json(owner, _place(scope, "metadata"), one.metadata),
+        content=opener.text(whose, _place(scope, "content"), one.content),
+        metadata=opener.json(whose, _place(scope, "metadata"), one.metadata),
         topic=opener.text(owner, _place(scope, "topic"), one.topic),
-        source=opener.text(owner, _place(scope, "source"), one.source),
+        source=opener.text(whose, _place(scope, "source"), one.source),
     )

@@ -35,7 +35,8 @@ Key: TypeAlias = tuple[str, ...]
 - ``tasks``: its id; also of a deleted task whose files are still there
 - ``sessions``: its id; of an agent's scope also the agent, whose events are deleted
 - ``states``: the session
-- ``facts``: namespace and agent; one key for all their facts
+- ``facts``: namespace and agent, one key for all their facts; or also an id, for one fact about
+  the subject in the memory of somebody else
 - ``items``: owner, key, and then the labels of the namespace
 """
 

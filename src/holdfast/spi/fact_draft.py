@@ -26,6 +26,8 @@ class FactDraft:
     ttl_seconds: float | None = None
     supersedes: str | None = None
     key: str | None = None
+    subject: str = ""
+    """Whom the fact is about, if not its owner. A fact that supersedes it by an update keeps it."""
 
     @property
     def fingerprint(self) -> str:
@@ -35,7 +37,8 @@ class FactDraft:
         True
         """
         said = [self.content, self.metadata, self.topic, self.confidence, self.source]
-        return encode_json([*said, [*self.entities], self.ttl_seconds, self.supersedes])
+        about = [self.subject] if self.subject else []
+        return encode_json([*said, [*self.entities], self.ttl_seconds, self.supersedes, *about])
 
     @property
     def lifetime(self) -> timedelta | None:
@@ -103,6 +106,7 @@ class FactChange:
             ttl_seconds=self.ttl_seconds,
             supersedes=self.supersedes,
             key=self.key,
+            subject=old.subject,
         )
 
 

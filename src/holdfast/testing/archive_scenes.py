@@ -59,7 +59,8 @@ async def _fill_memory(store: Callable[..., Any], ttl_seconds: float) -> None:
     await store("short_term").set_state("s2", {"step": 1}, ttl_seconds=ttl_seconds)
     old = await facts.save(ANA, "the tide is low", topic=TEXT, idempotency_key="k1")
     await facts.update(ANA, old, "the tide is high", idempotency_key="k2")
-    await facts.save(ANA, TEXT, namespace="ports", ttl_seconds=int(ttl_seconds), confidence=0.5)
+    port = {"namespace": "ports", "ttl_seconds": int(ttl_seconds), "confidence": 0.5}
+    await facts.save(ANA, TEXT, **port, subject="ravi")
 
 
 async def _fill_stores(store: Callable[..., Any], ttl_seconds: float) -> None:

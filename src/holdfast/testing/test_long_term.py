@@ -106,6 +106,38 @@ async def test_topic_confidence_and_source_are_kept(store: LongTermMemory) -> No
     assert (bare.topic, bare.confidence, bare.source) == ("", 1.0, "")
 
 
+async def test_a_memory_has_the_subject_that_it_was_saved_with(
+    harness: Harness, store: LongTermMemory
+) -> None:
+    about = await store.save(ANN, "ravi likes tea", subject="bjørn/2", topic="drinks")
+    plain = await store.save(ANN, "nobody likes tea")
+    await harness.reopen()
+    store = harness.store("long_term")
+    for query in ("likes", ""):
+        found = {one.id: one.subject for one in await store.search(ANN, query)}
+        assert found == {about: "bjørn/2", plain: ""}
+    [narrowed] = await store.search(ANN, "", topic="drinks")
+    assert (narrowed.content, narrowed.subject) == ("ravi likes tea", "bjørn/2")
+    # A retry must repeat it.
+    kept = await store.save(ANN, "tea", subject="ravi", idempotency_key="k")
+    assert await store.save(ANN, "tea", subject="ravi", idempotency_key="k") == kept
+    for other in (None, "ben"):
+        with pytest.raises(ConflictError):
+            await store.save(ANN, "tea", subject=other, idempotency_key="k")
+
+
+async def test_a_subject_that_is_not_an_id_is_refused_and_nothing_is_saved(
+    harness: Harness, store: LongTermMemory
+) -> None:
+    before = await harness.raw("long_term")
+    wrong: Any
+    for wrong in ("", 7, "a\0b", "x" * 10_000, "holdfast.index"):
+        with pytest.raises(InvalidInputError) as raised:
+            await store.save(ANN, "a fact", subject=wrong)
+        assert raised.value.field == "subject"
+    assert await harness.raw("long_term") == before
+
+
 async def test_a_confidence_outside_of_0_to_1_is_refused(store: LongTermMemory) -> None:
     bad: Any
     for bad in (-0.1, 1.1, math.nan, math.inf, True, "1", None):

@@ -132,6 +132,26 @@ async def test_an_update_supersedes_a_memory_and_keeps_what_it_does_not_change(
     assert (await _got(store, await store.update(ANN, last, "x", entities=[]))).entities == ()
 
 
+async def test_an_update_keeps_the_subject(store: FactStore) -> None:
+    first = await store.save(ANN, "ravi likes tea", subject="ravi", topic="drinks")
+    second = await store.update(ANN, first, "ravi likes coffee", source="s1")
+    third = await store.update(ANN, second, "ravi likes water", topic="more drinks")
+    listed = {one.id: one for one in await store.list(ANN, superseded=True)}
+    assert {one: listed[one].subject for one in listed} == dict.fromkeys(
+        (first, second, third), "ravi"
+    )
+    newest = listed[third]
+    assert (newest.content, newest.topic, newest.source) == (
+        "ravi likes water",
+        "more drinks",
+        "s1",
+    )
+    assert [one.id for one in await store.list(ANN, topic="drinks", superseded=True)] == [
+        second,
+        first,
+    ]
+
+
 async def test_an_updated_memory_expires_when_the_old_one_would_have_unless_ttl_seconds_is_given(
     harness: Harness, store: FactStore
 ) -> None:

@@ -102,6 +102,15 @@ def _called(value: object) -> str:
     return f"{name}: use .tolist()" if hasattr(value, "tolist") else name
 
 
+def check_subject(value: object) -> str:
+    """Check the id of the person whom content is about: an id that is not reserved.
+
+    >>> check_subject("ana")
+    'ana'
+    """
+    return check_unreserved("subject", check_id("subject", value))
+
+
 def check_text(field: str, value: object) -> str:
     """Check text that UTF-8 can encode: any length, U+0000 included.
 

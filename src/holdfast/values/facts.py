@@ -42,3 +42,6 @@ class Memory:
 
     degraded: str = ""
     """Why the search could not use all that its mode needs; empty if it could."""
+
+    subject: str = ""
+    """The id of the person whom it is about, whose erasure deletes it; empty for its owner."""

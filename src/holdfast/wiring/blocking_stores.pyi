@@ -455,6 +455,7 @@ class BlockingLongTerm:
         supersedes: str | None = ...,
         idempotency_key: str | None = ...,
         entities: builtins.list[str] | None = ...,
+        subject: str | None = ...,
     ) -> str: ...
     def search(
         self,
@@ -1049,6 +1050,7 @@ class BlockingAgentFacts:
         supersedes: str | None = ...,
         idempotency_key: str | None = ...,
         entities: builtins.list[str] | None = ...,
+        subject: str | None = ...,
     ) -> str: ...
     def search(
         self,

@@ -142,6 +142,15 @@ async def _delete_session(stores: Any, key: Key) -> None:
     await episodes.delete_session(session)
 
 
+async def _delete_facts(stores: Any, key: Key) -> None:
+    """Delete all facts of an agent in a namespace, or one of them."""
+    namespace, agent, *ids = key
+    if not ids:
+        await stores.long_term.clear(AgentId.parse(agent), namespace=namespace)
+    for one in ids:
+        await stores.long_term.delete(AgentId.parse(agent), one, namespace=namespace)
+
+
 async def _delete_item(stores: Any, key: Key) -> None:
     owner, name, *namespace = key
     whose: Any = stores_of_owner(stores, owner) if owner else stores
@@ -154,10 +163,7 @@ _DELETES: Mapping[Store, tuple[str, Callable[[Any, Key], Awaitable[object]]]] = 
     "tasks": ("tasks", _delete_task),
     "sessions": ("episodes", _delete_session),
     "states": ("short_term", lambda its, key: its.short_term.clear(key[0])),
-    "facts": (
-        "long_term",
-        lambda its, key: its.long_term.clear(AgentId.parse(key[1]), namespace=key[0]),
-    ),
+    "facts": ("long_term", _delete_facts),
     "collections": ("vectors", lambda its, key: its.vectors.delete_collection(key[0])),
     "entities": ("graph", lambda its, key: its.graph.delete_entity(key[0])),
     "boards": ("boards", lambda its, key: its.boards.delete_task_list(key[0])),

@@ -149,6 +149,7 @@ def dump_facts(engine: InMemory, tenant: str, at: datetime) -> Iterator[of.FactR
                 fingerprint=one.fingerprint,
                 expires_at=one.expires_at,
                 superseded_by=one.superseded_by,
+                subject=draft.subject,
             )
 
 
@@ -165,6 +166,7 @@ def load_fact(engine: InMemory, tenant: str, one: of.FactRecord) -> None:
         one.source,
         one.entities,
         key=one.key,
+        subject=one.subject,
     )
     facts.load(
         Fact(

@@ -14,7 +14,7 @@ from holdfast.engines.inmemory.channel import InMemoryChannels
 from holdfast.engines.inmemory.checkpoints import InMemoryCheckpoints
 from holdfast.engines.inmemory.data_keys import InMemoryDataKeys
 from holdfast.engines.inmemory.engine import InMemory
-from holdfast.engines.inmemory.facts import Facts
+from holdfast.engines.inmemory.facts import Fact, Facts
 from holdfast.engines.inmemory.graph import InMemoryGraph
 from holdfast.engines.inmemory.items import InMemoryItems
 from holdfast.engines.inmemory.keys import InMemoryKeys
@@ -100,12 +100,15 @@ class InMemoryErasures(ErasureStorage):
         return self._data.last
 
     async def forget_rest(self, scope: ErasureScope) -> None:
-        """Delete the index entries of agents that have no events left."""
+        """Delete the index entries of agents without events, and the subject's expired facts."""
         log = self._engine.table(self._tenant, SessionLog)
         for agent in [one for one, rows in log.agents.items() if not rows]:
             if scope.has_agent(agent):
                 log.agents.pop(agent)
                 log._indexes.pop(agent, None)
+        for facts in _long_term(self._engine, self._tenant).values():
+            if any(_is_about(one, scope) for one in facts.all.values()):
+                facts.purge(self._engine.now())
 
     async def finish(
         self, erasure_id: str, number: int, receipt: str, sha256: str
@@ -135,7 +138,7 @@ class InMemoryErasures(ErasureStorage):
         keys = self._keys(store, scope)
         if store == "facts":
             facts = _long_term(self._engine, self._tenant)
-            return sum(len(facts[namespace, agent].all) for namespace, agent in keys)
+            return sum(1 if one else len(facts[at, agent].all) for at, agent, *one in keys)
         return len(keys)
 
     def _keys(self, store: Store, scope: ErasureScope) -> list[Key]:
@@ -212,7 +215,19 @@ def _blobs(engine: InMemory, tenant: str, scope: ErasureScope) -> list[Key]:
 
 def _facts(engine: InMemory, tenant: str, scope: ErasureScope) -> list[Key]:
     facts = _long_term(engine, tenant)
-    return [at for at in facts if facts[at].all and scope.has_agent(at[1])]
+    whole: list[Key] = [at for at in facts if facts[at].all and scope.has_agent(at[1])]
+    about = [
+        (*at, one.id)
+        for at in facts
+        if not scope.has_agent(at[1])
+        for one in facts[at].all.values()
+        if _is_about(one, scope) and (one.expires_at is None or one.expires_at > engine.now())
+    ]
+    return whole + about
+
+
+def _is_about(fact: Fact, scope: ErasureScope) -> bool:
+    return scope.kind == "subject" and fact.draft.subject == scope.id
 
 
 def _long_term(engine: InMemory, tenant: str) -> dict[FactScope, Facts]:

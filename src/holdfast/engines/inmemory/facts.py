@@ -59,6 +59,7 @@ class Fact:
             expires_at=self.expires_at,
             superseded_by=self.superseded_by,
             found_by=found_by,
+            subject=self.draft.subject,
         )
 
 

@@ -170,7 +170,7 @@ def _fact(one: of.FactRecord, _: str) -> Sequence[Any]:
         *(one.namespace, one.agent, one.id, encode_json(one.content), one.created_at),
         *(one.confidence, one.metadata, encode_json(one.topic), encode_json(one.source)),
         *(encode_json(list(one.entities)), one.key, one.fingerprint, one.expires_at),
-        one.superseded_by,
+        *(one.superseded_by, one.subject),
     )
 
 

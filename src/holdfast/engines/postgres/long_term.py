@@ -56,7 +56,7 @@ class PostgresLongTerm(LongTermStorage):
                 *(encode_json(draft.topic), draft.confidence, encode_json(draft.source)),
                 *(draft.entities, draft.lifetime and draft.lifetime // _MICROSECOND),
                 *(draft.supersedes, draft.key, _fingerprint(draft)),
-                *(language, words.total(), list(words), list(words.values())),
+                *(language, words.total(), list(words), list(words.values()), draft.subject),
                 # With a key, a repeated save returns the same memory.
                 safe=draft.key is not None,
             )
@@ -205,6 +205,7 @@ def _memory(row: Any, score: float = 1.0, found_by: tuple[str, ...] = ()) -> Mem
         expires_at=row["expires_at"],
         superseded_by=row["superseded_by"],
         found_by=found_by,
+        subject=row["subject"],
     )
 
 

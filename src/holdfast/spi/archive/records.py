@@ -96,6 +96,7 @@ class FactRecord(Record, frozen=True):
     fingerprint: str | None = None
     expires_at: datetime | None = None
     superseded_by: str | None = None
+    subject: str = ""
 
 
 class DocumentRecord(Record, frozen=True):

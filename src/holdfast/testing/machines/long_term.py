@@ -23,6 +23,7 @@ SAVES: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
         "confidence": st.sampled_from([0.25, 0.5]),
         "source": st.just("s1"),
         "idempotency_key": st.sampled_from(["k1", "k2"]),
+        "subject": st.sampled_from(["ana", "ben"]),
     },
 )
 NARROWS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
@@ -42,6 +43,7 @@ def _seen(memory: Memory | None) -> Any:
         round(memory.score, 9),
         memory.metadata,
         (memory.topic, memory.confidence, memory.source, memory.found_by, memory.degraded),
+        memory.subject,
         memory.superseded_by is None,
         memory.expires_at is None,
     )
@@ -88,7 +90,8 @@ class LongTermMachine(EngineMachine):
     def update(
         self, agent: AgentId, namespace: str, content: str, at: int, options: dict[str, Any]
     ) -> None:
-        """A memory in place of another, with some of its fields."""
+        """A memory in place of another, with some of its fields and its subject."""
+        options = {name: value for name, value in options.items() if name != "subject"}
         left, right = (
             lambda store, old=old: store.update(agent, old, content, namespace=namespace, **options)
             for old in self._pair(at)

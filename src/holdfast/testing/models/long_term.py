@@ -55,10 +55,20 @@ class NaiveLongTerm:
         source: str = "",
         supersedes: str | None = None,
         idempotency_key: str | None = None,
+        subject: str = "",
     ) -> str:
         """A row at the end."""
         scope = self._scope(agent_id, namespace)
-        said = (content, metadata or {}, ttl_seconds, topic, confidence, source, supersedes)
+        said = (
+            content,
+            metadata or {},
+            ttl_seconds,
+            topic,
+            confidence,
+            source,
+            supersedes,
+            subject,
+        )
         earlier = self._earlier(scope, idempotency_key, said)
         if earlier is not None:
             return earlier
@@ -75,6 +85,7 @@ class NaiveLongTerm:
             source=source,
             created_at=self.shared.now,
             expires_at=expires_at,
+            subject=subject,
         )
         if supersedes is not None:
             self._supersede(scope, supersedes, memory.id)

@@ -1,4 +1,4 @@
--- version: 1
+-- version: 2
 -- Loading an archive.
 
 -- Let a sequence of versions go on after one that was loaded; it never goes back.
@@ -64,12 +64,12 @@ AS $$
 $$;
 
 -- A fact with its own id and times; a live one with its words and links.
-CREATE OR REPLACE FUNCTION holdfast.load_fact(
+CREATE OR REPLACE FUNCTION holdfast.load_fact_about(
     the_tenant text, the_namespace text, the_agent text, the_id text, the_content text,
     the_time timestamptz, the_confidence double precision, the_metadata text, the_topic text,
     the_source text, the_entities text[], the_key text, the_fingerprint text,
     the_expiry timestamptz, the_successor text, the_language text, the_length int,
-    the_lexemes text[], the_times int[]
+    the_lexemes text[], the_times int[], the_subject text
 ) RETURNS void
 LANGUAGE plpgsql
 AS $$
@@ -86,14 +86,14 @@ BEGIN
         PERFORM holdfast.insert_fact(
             the_tenant, the_scope, the_id, the_content, the_metadata, the_topic, the_confidence,
             the_source, the_entities, the_key, the_fingerprint, the_time, the_expiry, the_language,
-            the_length, the_lexemes, the_times);
+            the_length, the_lexemes, the_times, the_subject);
     ELSE
         INSERT INTO holdfast.facts
             (tenant, scope, id, content, metadata, topic, confidence, source, entities, key,
-             fingerprint, created_at, expires_at, superseded_by)
+             fingerprint, created_at, expires_at, superseded_by, subject)
         VALUES (the_tenant, the_scope, the_id, the_content, the_metadata, the_topic,
                 the_confidence, the_source, the_entities, the_key, the_fingerprint, the_time,
-                the_expiry, the_successor)
+                the_expiry, the_successor, the_subject)
         ON CONFLICT DO NOTHING;
     END IF;
 END

@@ -1,4 +1,4 @@
--- version: 8
+-- version: 9
 -- Functions that processes of an earlier version call while this one is rolled out. They do not say
 -- what a filter sees of a body: it is read from the body when one asks.
 
@@ -240,4 +240,33 @@ CREATE OR REPLACE FUNCTION holdfast.add_cards(
 LANGUAGE sql
 AS $$
     SELECT first FROM holdfast.append_cards(in_tenant, in_board_id, in_card_ids, in_titles);
+$$;
+
+CREATE OR REPLACE FUNCTION holdfast.save_fact(
+    the_tenant text, the_namespace text, the_agent text, the_id text, the_content text,
+    the_metadata text, the_topic text, the_confidence double precision, the_source text,
+    the_entities text[], the_microseconds bigint, the_supersedes text, the_key text,
+    the_fingerprint text, the_language text, the_length int, the_lexemes text[], the_times int[]
+) RETURNS text
+LANGUAGE sql
+AS $$
+    SELECT holdfast.save_fact_about(
+        the_tenant, the_namespace, the_agent, the_id, the_content, the_metadata, the_topic,
+        the_confidence, the_source, the_entities, the_microseconds, the_supersedes, the_key,
+        the_fingerprint, the_language, the_length, the_lexemes, the_times, '');
+$$;
+
+CREATE OR REPLACE FUNCTION holdfast.load_fact(
+    the_tenant text, the_namespace text, the_agent text, the_id text, the_content text,
+    the_time timestamptz, the_confidence double precision, the_metadata text, the_topic text,
+    the_source text, the_entities text[], the_key text, the_fingerprint text,
+    the_expiry timestamptz, the_successor text, the_language text, the_length int,
+    the_lexemes text[], the_times int[]
+) RETURNS void
+LANGUAGE sql
+AS $$
+    SELECT holdfast.load_fact_about(
+        the_tenant, the_namespace, the_agent, the_id, the_content, the_time, the_confidence,
+        the_metadata, the_topic, the_source, the_entities, the_key, the_fingerprint, the_expiry,
+        the_successor, the_language, the_length, the_lexemes, the_times, '');
 $$;

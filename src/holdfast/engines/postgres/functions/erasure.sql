@@ -1,4 +1,4 @@
--- version: 1
+-- version: 2
 -- Erasures. The first functions are those of ErasureScope.
 
 -- The stored id of an owner's agent or session.
@@ -42,6 +42,13 @@ AS $$
 DECLARE
     agents int[];
 BEGIN
+    -- Facts about a subject that have expired, which nobody finds any more.
+    PERFORM holdfast.delete_facts(in_tenant, a.scope, a.ids) FROM (
+        SELECT f.scope, array_agg(f.id) AS ids FROM holdfast.facts f
+        WHERE f.tenant = in_tenant AND in_kind = 'subject' AND f.subject = in_id
+            AND f.subject <> ''
+        GROUP BY f.scope
+    ) a;
     DELETE FROM holdfast.dead_letters d
     WHERE d.tenant = in_tenant AND holdfast.erases_session(in_kind, in_id, d.session);
     DELETE FROM holdfast.session_moves m

@@ -1,4 +1,4 @@
--- version: 2
+-- version: 3
 -- Facts.
 
 -- The key of a scope for a writer, which holds it until its transaction ends; made on first use.
@@ -131,12 +131,15 @@ BEGIN
 END
 $$;
 
--- Insert a fact with its words and links.
+-- Insert a fact with its words and links. The one of earlier versions had no subject.
+DROP FUNCTION IF EXISTS holdfast.insert_fact(
+    text, bigint, text, text, text, text, double precision, text, text[], text, text, timestamptz,
+    timestamptz, text, int, text[], int[]);
 CREATE OR REPLACE FUNCTION holdfast.insert_fact(
     the_tenant text, the_scope bigint, the_id text, the_content text, the_metadata text,
     the_topic text, the_confidence double precision, the_source text, the_entities text[],
     the_key text, the_fingerprint text, moment timestamptz, the_expiry timestamptz,
-    the_language text, the_length int, the_lexemes text[], the_times int[]
+    the_language text, the_length int, the_lexemes text[], the_times int[], the_subject text
 ) RETURNS void
 LANGUAGE plpgsql
 AS $$
@@ -145,9 +148,9 @@ DECLARE
 BEGIN
     INSERT INTO holdfast.facts
         (tenant, scope, id, content, metadata, topic, confidence, source, entities, key,
-         fingerprint, created_at, expires_at)
+         fingerprint, created_at, expires_at, subject)
     VALUES (the_tenant, the_scope, the_id, the_content, the_metadata, the_topic, the_confidence,
-            the_source, the_entities, the_key, the_fingerprint, moment, the_expiry)
+            the_source, the_entities, the_key, the_fingerprint, moment, the_expiry, the_subject)
     RETURNING number INTO the_number;
     INSERT INTO holdfast.fact_texts (tenant, scope, number, language, length, expires_at, lexemes)
     VALUES (the_tenant, the_scope, the_number, the_language, the_length, the_expiry, the_lexemes);
@@ -166,11 +169,12 @@ $$;
 
 -- Keep a fact with its words and links, in the place of another if it supersedes one; its id, or
 -- that of the earlier save with the same key.
-CREATE OR REPLACE FUNCTION holdfast.save_fact(
+CREATE OR REPLACE FUNCTION holdfast.save_fact_about(
     the_tenant text, the_namespace text, the_agent text, the_id text, the_content text,
     the_metadata text, the_topic text, the_confidence double precision, the_source text,
     the_entities text[], the_microseconds bigint, the_supersedes text, the_key text,
-    the_fingerprint text, the_language text, the_length int, the_lexemes text[], the_times int[]
+    the_fingerprint text, the_language text, the_length int, the_lexemes text[], the_times int[],
+    the_subject text
 ) RETURNS text
 LANGUAGE plpgsql
 AS $$
@@ -191,13 +195,13 @@ BEGIN
         the_tenant, the_scope, the_id, the_content, the_metadata, the_topic, the_confidence,
         the_source, the_entities, the_key, the_fingerprint, moment,
         moment + the_microseconds * interval '1 microsecond', the_language, the_length,
-        the_lexemes, the_times);
+        the_lexemes, the_times, the_subject);
     RETURN the_id;
 END
 $$;
 
--- Keep a fact in the place of another, with that one's fields where NULL is given, the time of
--- expiry too; its id, or that of the earlier update with the same key.
+-- Keep a fact in the place of another, with that one's subject, and its fields where NULL is given,
+-- the time of expiry too; its id, or that of the earlier update with the same key.
 CREATE OR REPLACE FUNCTION holdfast.update_fact(
     the_tenant text, the_namespace text, the_agent text, the_id text, the_content text,
     the_metadata text, the_topic text, the_confidence double precision, the_source text,
@@ -224,7 +228,7 @@ BEGIN
         COALESCE(the_source, old.source), COALESCE(the_entities, old.entities), the_key,
         the_fingerprint, moment,
         COALESCE(moment + the_microseconds * interval '1 microsecond', old.expires_at),
-        the_language, the_length, the_lexemes, the_times);
+        the_language, the_length, the_lexemes, the_times, old.subject);
     RETURN the_id;
 END
 $$;

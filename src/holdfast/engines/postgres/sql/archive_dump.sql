@@ -63,7 +63,7 @@ ORDER BY e.session_id, e.version;
 -- name: facts
 -- Facts that have not expired, each scope in the order of saves.
 SELECT s.namespace, s.agent, f.id, f.content, f.created_at, f.confidence, f.metadata, f.topic,
-       f.source, f.entities, f.key, f.fingerprint, f.expires_at, f.superseded_by
+       f.source, f.entities, f.key, f.fingerprint, f.expires_at, f.superseded_by, f.subject
 FROM holdfast.fact_scopes s
 JOIN holdfast.facts f ON f.tenant = $1 AND f.scope = s.key
 WHERE s.tenant = $1 AND (f.expires_at IS NULL OR f.expires_at > $2)

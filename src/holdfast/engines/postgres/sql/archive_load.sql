@@ -57,19 +57,19 @@ ON CONFLICT DO NOTHING;
 
 -- name: facts
 -- Facts with their words in one language.
-SELECT holdfast.load_fact(
+SELECT holdfast.load_fact_about(
     $1, r.namespace, r.agent, r.id, r.content, r.created_at, r.confidence, r.metadata, r.topic,
     r.source, ARRAY(SELECT json_array_elements_text(r.entities::json)), r.key, r.fingerprint,
-    r.expires_at, r.superseded_by, $16, r.length,
+    r.expires_at, r.superseded_by, $17, r.length,
     ARRAY(SELECT json_array_elements_text(r.lexemes::json)),
-    ARRAY(SELECT json_array_elements_text(r.times::json)::int))
+    ARRAY(SELECT json_array_elements_text(r.times::json)::int), r.subject)
 FROM unnest(
     $2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[], $7::double precision[],
     $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::timestamptz[],
-    $15::text[], $17::int[], $18::text[], $19::text[])
+    $15::text[], $16::text[], $18::int[], $19::text[], $20::text[])
     WITH ORDINALITY AS r (
         namespace, agent, id, content, created_at, confidence, metadata, topic, source, entities,
-        key, fingerprint, expires_at, superseded_by, length, lexemes, times, at)
+        key, fingerprint, expires_at, superseded_by, subject, length, lexemes, times, at)
 ORDER BY r.at;
 
 -- name: blob

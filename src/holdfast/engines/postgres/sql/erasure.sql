@@ -52,6 +52,12 @@ SELECT ARRAY[s.namespace, s.agent] AS key, count(*) AS records
 FROM holdfast.fact_scopes s JOIN holdfast.facts f ON f.tenant = $1 AND f.scope = s.key
 WHERE s.tenant = $1 AND holdfast.erases_agent($2, $3, s.agent)
 GROUP BY s.namespace, s.agent
+UNION ALL
+SELECT ARRAY[s.namespace, s.agent, f.id], 1
+FROM holdfast.facts f JOIN holdfast.fact_scopes s ON s.tenant = $1 AND s.key = f.scope
+WHERE f.tenant = $1 AND $2 = 'subject' AND f.subject = $3 AND f.subject <> ''
+    AND NOT holdfast.erases_agent($2, $3, s.agent)
+    AND (f.expires_at IS NULL OR f.expires_at > (SELECT holdfast.now()))
 LIMIT $4::bigint;
 
 -- name: collections

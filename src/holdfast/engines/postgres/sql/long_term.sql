@@ -1,8 +1,8 @@
 -- name: save
 -- Keep a fact with its words and links; its id, or that of an earlier save with the same key.
-SELECT holdfast.save_fact(
+SELECT holdfast.save_fact_about(
     $1, $2, $3, $4, $5, $6, $7, $8, $9, $10::text[], $11, $12, $13, $14, $15, $16, $17::text[],
-    $18::int[]);
+    $18::int[], $19);
 
 -- name: update
 -- Keep a fact in place of $12, with that fact's fields where none are given; its id, or that of an
@@ -20,7 +20,7 @@ WHERE s.tenant = $1 AND s.namespace = $2 AND s.agent = $3;
 -- name: get
 -- One fact by its id.
 SELECT f.id, f.content, f.metadata, f.topic, f.confidence, f.source, f.entities, f.created_at,
-       f.expires_at, f.superseded_by
+       f.expires_at, f.superseded_by, f.subject
 FROM holdfast.fact_scopes s
 JOIN holdfast.facts f ON f.tenant = $1 AND f.scope = s.key AND f.id = $4
 WHERE s.tenant = $1 AND s.namespace = $2 AND s.agent = $3
@@ -30,7 +30,7 @@ WHERE s.tenant = $1 AND s.namespace = $2 AND s.agent = $3
 -- A page of facts by their ids, which are ordered by time: $4 limit, $5 topic or NULL, $6 least
 -- confidence, $7 whether with superseded ones, $8 the id of the last one of the page before or NULL.
 SELECT f.id, f.content, f.metadata, f.topic, f.confidence, f.source, f.entities, f.created_at,
-       f.expires_at, f.superseded_by
+       f.expires_at, f.superseded_by, f.subject
 FROM holdfast.facts f
 WHERE f.tenant = $1
     AND f.scope = (
@@ -58,7 +58,7 @@ ORDER BY s.namespace LIMIT $3;
 -- name: recent
 -- The newest live facts: $4 limit, $5 topic or NULL, $6 least confidence.
 SELECT f.id, f.content, f.metadata, f.topic, f.confidence, f.source, f.entities, f.created_at,
-       f.expires_at, f.superseded_by
+       f.expires_at, f.superseded_by, f.subject
 FROM holdfast.facts f
 WHERE f.tenant = $1 AND f.superseded_by IS NULL
     AND f.scope = (
@@ -145,13 +145,14 @@ WITH scope AS MATERIALIZED (
 )
 SELECT r.score, r.lexical IS NOT NULL AS by_text, r.semantic IS NOT NULL AS by_vector,
        r.linked IS NOT NULL AS by_graph, s.key AS scope, r.number, f.id, f.content, f.metadata,
-       f.topic, f.confidence, f.source, f.entities, f.created_at, f.expires_at, f.superseded_by
+       f.topic, f.confidence, f.source, f.entities, f.created_at, f.expires_at, f.superseded_by,
+       f.subject
 FROM scope s CROSS JOIN ranked r
 JOIN holdfast.facts f
     ON f.tenant = $1 AND f.scope = s.key AND f.number = r.number AND f.superseded_by IS NULL
 UNION ALL
 SELECT NULL, t.number IS NULL, $12 IS NOT NULL AND v.number IS NULL, false, s.key, f.number, NULL,
-       f.content, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+       f.content, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM scope s
 JOIN holdfast.facts f ON f.tenant = $1 AND f.scope = s.key AND f.superseded_by IS NULL
 LEFT JOIN LATERAL (
