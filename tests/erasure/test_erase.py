@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import holdfast
-from holdfast import ChatMessage, ManualClock, State
+from holdfast import ChatMessage, Document, ManualClock, State
 from holdfast.errors import InvalidInputError, NotFoundError, NotSupportedError
 from holdfast.values.ids import new_ref
 from tests.erasure.world import AGENT, ELSEWHERE, OTHER, SESSION, fill, seen
@@ -204,6 +204,31 @@ async def test_facts_about_a_subject_are_erased_in_everybody_s_memory_and_no_oth
     # A fact without a subject is no subject's, whoever is erased.
     assert (await state.erase(subject="carl")).counts == {}
     assert len(await state.long_term.list(AGENT)) == 1
+
+
+async def test_documents_about_a_subject_are_erased_in_every_collection_and_no_others(
+    state: State,
+) -> None:
+    ben, other = state.for_owner("ben"), state.for_tenant(f"{state.tenant}-other")
+    documents = [
+        Document.from_text("about ana", id="d1", embedding=[1.0, 0.0], subject="ana"),
+        Document.from_text("about ben", id="d2", embedding=[1.0, 0.0], subject="ben"),
+        Document.from_text("about nobody", id="d3", embedding=[1.0, 0.0]),
+    ]
+    for view in (state, ben, other):
+        await view.vectors.add(documents)
+        await view.vectors.add(documents[:1], collection="only hers")
+    await state.for_owner("ana").vectors.add(documents[1:])
+    # Four of them, and her own collection.
+    assert (await state.erase(subject="ana", dry_run=True)).counts == {"collections": 5}
+    assert (await state.erase(subject="ana")).counts == {"collections": 5}
+    for view in (state, ben):
+        assert {one.id for one in await view.vectors.search([1.0, 0.0])} == {"d2", "d3"}
+        assert await view.vectors.get(["d1"]) == []
+        assert await view.vectors.list_collections() == ["default"]
+    assert await state.for_owner("ana").vectors.list_collections() == []
+    assert len(await other.vectors.get(["d1", "d2", "d3"])) == 3
+    assert (await state.erase(subject="ana", dry_run=True)).counts == {}
 
 
 async def test_files_of_a_task_are_deleted_with_it(state: State) -> None:

@@ -77,6 +77,8 @@ class VectorStore(Protocol):
     - one tenant never sees another's documents
     - concurrent adds of different documents are all kept
     - of concurrent adds of the same id one wins
+    - a document has the subject that it was stored with, and an upsert replaces it
+    - a subject that is not an id is refused and no document is stored
     - metadata comes back exactly as it went in
     - content of every kind comes back exactly as it went in
     - an id or a collection that is not an id is refused

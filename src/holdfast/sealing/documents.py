@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TypeVar
 
+from holdfast.sealing.blind import Blind
 from holdfast.sealing.cipher import Place
 from holdfast.sealing.seal import Opener, Seal
 from holdfast.spi.document_draft import DocumentDraft
@@ -41,32 +42,27 @@ class SealedDocuments(VectorStorage):
         for draft in drafts:
             self._seal.check("documents", draft.content, draft.metadata, draft.text)
             self._seal.check_vectors(draft.vector)
-        sealer = await self._seal.sealer(split_owned(collection)[0])
         blind = await self._seal.blind()
-        if sealer is not None and blind is not None:
-            drafts = [
-                dataclasses.replace(
-                    draft,
-                    content=encode_json(
-                        [
-                            {
-                                "type": "text",
-                                "text": sealer.text(
-                                    _place(collection, draft.id, "content"), draft.content
-                                ),
-                            }
-                        ]
-                    ),
-                    metadata=sealer.json(
-                        _place(collection, draft.id, "metadata"),
-                        draft.metadata,
-                        blind.fields(decode_json(draft.metadata)),
-                    ),
-                    text="",
-                )
-                for draft in drafts
-            ]
+        if blind is not None:
+            drafts = [await self._sealed(collection, draft, blind) for draft in drafts]
         await self._inner.write(collection, drafts, replace=replace)
+
+    async def _sealed(self, collection: str, draft: DocumentDraft, blind: Blind) -> DocumentDraft:
+        """Encrypt a document with the key of its subject, or else of its owner."""
+        sealer = await self._seal.sealer(draft.subject or split_owned(collection)[0])
+        if sealer is None:
+            return draft
+        text = sealer.text(_place(collection, draft.id, "content"), draft.content)
+        return dataclasses.replace(
+            draft,
+            content=encode_json([{"type": "text", "text": text}]),
+            metadata=sealer.json(
+                _place(collection, draft.id, "metadata"),
+                draft.metadata,
+                blind.fields(decode_json(draft.metadata)),
+            ),
+            text="",
+        )
 
     async def search(
         self, collection: str, query: list[float], limit: int, wanted: Filter
@@ -115,7 +111,7 @@ def _box(content: Sequence[ContentBlock]) -> str:
 
 
 def _opened(opener: Opener, collection: str, one: D) -> D:
-    owner, _ = split_owned(collection)
+    owner = one.subject or split_owned(collection)[0]
     place = _place(collection, one.id, "metadata")
     content, box = one.content, _box(one.content)
     if box:

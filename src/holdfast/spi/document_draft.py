@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from holdfast.spi.embedding import Embedder, embed_texts
-from holdfast.values.checks import check_id, check_list, check_vector
+from holdfast.values.checks import check_id, check_list, check_subject, check_vector
 from holdfast.values.codec import (
     blocks_from_json,
     blocks_to_json,
@@ -37,6 +37,7 @@ class DocumentDraft:
     metadata: str
     vector: list[float]
     text: str
+    subject: str = ""
 
 
 def draft_documents(documents: object, *, replace: bool) -> list[DocumentDraft]:
@@ -78,7 +79,9 @@ def _draft(document: object, at: str) -> DocumentDraft:
     vector = (
         [] if document.embedding is None else check_vector(f"{at}.embedding", document.embedding)
     )
-    return DocumentDraft(key, content, metadata, vector, text_of(document.content))
+    about: object = document.subject
+    subject = "" if about == "" else check_subject(about, f"{at}.subject")
+    return DocumentDraft(key, content, metadata, vector, text_of(document.content), subject)
 
 
 async def embed_drafts(
@@ -110,19 +113,25 @@ async def embed_drafts(
         draft.vector = vector
 
 
-def stored_document(id: str, content: str, metadata: str, vector: list[float]) -> Document:
+def stored_document(
+    id: str, content: str, metadata: str, vector: list[float], subject: str = ""
+) -> Document:
     """Return the document of a stored draft. The caller owns ``vector`` from then on.
 
     >>> stored_document("d1", '[{"type":"text","text":"x"}]', "{}", [1.0]).text
     'x'
     """
-    return Document(blocks_from_json(decode_json(content)), id, vector, decode_json(metadata))
+    blocks = blocks_from_json(decode_json(content))
+    return Document(blocks, id, vector, decode_json(metadata), subject)
 
 
-def stored_result(id: str, content: str, metadata: str, score: float) -> SearchResult:
+def stored_result(
+    id: str, content: str, metadata: str, score: float, subject: str = ""
+) -> SearchResult:
     """Return the document of a stored draft as a search result.
 
     >>> stored_result("d1", '[{"type":"text","text":"x"}]', "{}", 0.5).score
     0.5
     """
-    return SearchResult(id, blocks_from_json(decode_json(content)), score, decode_json(metadata))
+    blocks = blocks_from_json(decode_json(content))
+    return SearchResult(id, blocks, score, decode_json(metadata), subject)

@@ -30,7 +30,9 @@ STORES: Final[tuple[Store, ...]] = get_args(Store)
 Key: TypeAlias = tuple[str, ...]
 """The key of one record in its store:
 
-- ``keys``, ``collections``, ``entities``, ``boards``, ``channels``, ``threads``, ``blobs``: its id
+- ``keys``, ``entities``, ``boards``, ``channels``, ``threads``, ``blobs``: its id
+- ``collections``: its name; or also an id, for one document about the subject in a collection of
+  somebody else
 - ``schedules``: owner and id
 - ``tasks``: its id; also of a deleted task whose files are still there
 - ``sessions``: its id; of an agent's scope also the agent, whose events are deleted

@@ -65,7 +65,9 @@ async def _fill_memory(store: Callable[..., Any], ttl_seconds: float) -> None:
 
 async def _fill_stores(store: Callable[..., Any], ttl_seconds: float) -> None:
     document = Document([TextBlock(TEXT)], "d1", [0.1, 0.2], {"k": TEXT, "n": 1})
-    await store("vectors").upsert([document, Document([TextBlock("b")], "d2", [1.0, 0.0], {})])
+    await store("vectors").upsert(
+        [document, Document([TextBlock("b")], "d2", [1.0, 0.0], {}, "ravi")]
+    )
     graph = store("graph")
     await graph.add_entities([Entity("Person", {"name": "Ravi", "x": TEXT}, "ravi")])
     await graph.add_entities([Entity("Port", {}, "brest")])

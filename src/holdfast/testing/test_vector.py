@@ -226,6 +226,44 @@ async def test_of_concurrent_adds_of_the_same_id_one_wins(harness: Harness) -> N
     assert kept.metadata == {"by": winners[0]}
 
 
+async def test_a_document_has_the_subject_that_it_was_stored_with_and_an_upsert_replaces_it(
+    harness: Harness, store: VectorStore
+) -> None:
+    await store.add(
+        [
+            Document.from_text("x", id="about", embedding=EAST, subject="bjørn/2"),
+            Document.from_text("x", id="plain", embedding=EAST),
+        ]
+    )
+    await harness.reopen()
+    store = harness.store("vectors")
+    assert [one.subject for one in await store.get(["about", "plain"])] == ["bjørn/2", ""]
+    found = {one.id: one.subject for one in await store.search(EAST)}
+    assert found == {"about": "bjørn/2", "plain": ""}
+    await store.upsert(
+        [
+            Document.from_text("y", id="about", embedding=EAST),
+            Document.from_text("y", id="plain", embedding=EAST, subject="ana"),
+        ]
+    )
+    assert [(one.text, one.subject) for one in await store.get(["about", "plain"])] == [
+        ("y", ""),
+        ("y", "ana"),
+    ]
+
+
+async def test_a_subject_that_is_not_an_id_is_refused_and_no_document_is_stored(
+    harness: Harness, store: VectorStore
+) -> None:
+    before = await harness.raw("vectors")
+    wrong: Any
+    for wrong in (None, 7, "a\0b", "x" * 10_000, "holdfast.index"):
+        with pytest.raises(InvalidInputError) as raised:
+            await store.add([Document.from_text("x", embedding=EAST, subject=wrong)])
+        assert raised.value.field == "documents[0].subject"
+    assert await harness.raw("vectors") == before
+
+
 async def test_metadata_comes_back_exactly_as_it_went_in(store: VectorStore) -> None:
     metadata = {"z": 1, "a": [1e16, -0.0, 1, 1.0, True, None, "a\x00b"], "": {"y": {}, "b": []}}
     await store.add([_document("a", EAST, **metadata)])

@@ -102,13 +102,13 @@ def _called(value: object) -> str:
     return f"{name}: use .tolist()" if hasattr(value, "tolist") else name
 
 
-def check_subject(value: object) -> str:
+def check_subject(value: object, field: str = "subject") -> str:
     """Check the id of the person whom content is about: an id that is not reserved.
 
     >>> check_subject("ana")
     'ana'
     """
-    return check_unreserved("subject", check_id("subject", value))
+    return check_unreserved(field, check_id(field, value))
 
 
 def check_text(field: str, value: object) -> str:

@@ -24,6 +24,8 @@ class Document:
     id: str = field(default_factory=new_id)
     embedding: list[float] | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
+    subject: str = ""
+    """The id of the person whom it is about, whose erasure deletes it; empty for its owner."""
 
     @classmethod
     def from_text(
@@ -33,13 +35,15 @@ class Document:
         id: str | None = None,
         embedding: list[float] | None = None,
         metadata: dict[str, Any] | None = None,
+        subject: str = "",
     ) -> Document:
         """Return a document of plain text.
 
         >>> Document.from_text("low tide", id="d1").id
         'd1'
         """
-        return cls([TextBlock(text)], new_id() if id is None else id, embedding, metadata or {})
+        made = new_id() if id is None else id
+        return cls([TextBlock(text)], made, embedding, metadata or {}, subject)
 
     @property
     def text(self) -> str:
@@ -63,6 +67,8 @@ class SearchResult:
     content: list[ContentBlock]
     score: float
     metadata: dict[str, Any]
+    subject: str = ""
+    """Whom it is about, if that is not its owner."""
 
     @property
     def text(self) -> str:

@@ -151,6 +151,15 @@ async def _delete_facts(stores: Any, key: Key) -> None:
         await stores.long_term.delete(AgentId.parse(agent), one, namespace=namespace)
 
 
+async def _delete_documents(stores: Any, key: Key) -> None:
+    """Delete a collection, or one of its documents."""
+    collection, *ids = key
+    if ids:
+        await stores.vectors.delete(ids, collection=collection)
+    else:
+        await stores.vectors.delete_collection(collection)
+
+
 async def _delete_item(stores: Any, key: Key) -> None:
     owner, name, *namespace = key
     whose: Any = stores_of_owner(stores, owner) if owner else stores
@@ -164,7 +173,7 @@ _DELETES: Mapping[Store, tuple[str, Callable[[Any, Key], Awaitable[object]]]] = 
     "sessions": ("episodes", _delete_session),
     "states": ("short_term", lambda its, key: its.short_term.clear(key[0])),
     "facts": ("long_term", _delete_facts),
-    "collections": ("vectors", lambda its, key: its.vectors.delete_collection(key[0])),
+    "collections": ("vectors", _delete_documents),
     "entities": ("graph", lambda its, key: its.graph.delete_entity(key[0])),
     "boards": ("boards", lambda its, key: its.boards.delete_task_list(key[0])),
     "channels": ("channel", lambda its, key: its.channel(key[0]).clear()),

@@ -37,7 +37,9 @@ def dump_documents(engine: InMemory, tenant: str, at: datetime) -> Iterator[of.D
     del at
     for name, collection in sorted(engine.table(tenant, _VectorData).collections.items()):
         for key, row in sorted(collection.rows.items()):
-            yield of.DocumentRecord(name, key, row.content, row.metadata, pack_vector(row.vector))
+            yield of.DocumentRecord(
+                *(name, key, row.content, row.metadata, pack_vector(row.vector), row.subject)
+            )
 
 
 def load_document(engine: InMemory, tenant: str, one: of.DocumentRecord) -> None:
@@ -46,7 +48,7 @@ def load_document(engine: InMemory, tenant: str, one: of.DocumentRecord) -> None
     collections = engine.table(tenant, _VectorData).collections
     held = collections.setdefault(one.collection, _Collection(len(vector)))
     held.view = None
-    held.rows.setdefault(one.id, _Document(one.blocks, one.metadata, vector))
+    held.rows.setdefault(one.id, _Document(one.blocks, one.metadata, vector, one.subject))
 
 
 def dump_entities(engine: InMemory, tenant: str, at: datetime) -> Iterator[of.EntityRecord]:

@@ -213,6 +213,19 @@ def _blobs(engine: InMemory, tenant: str, scope: ErasureScope) -> list[Key]:
     ]
 
 
+def _collections(engine: InMemory, tenant: str, scope: ErasureScope) -> list[Key]:
+    held = InMemoryVectors(engine, tenant=tenant)._data.collections
+    whole: list[Key] = [(name,) for name in held if scope.has_id(name)]
+    about = [
+        (name, key)
+        for name in held
+        if scope.kind == "subject" and not scope.has_id(name)
+        for key, row in held[name].rows.items()
+        if row.subject == scope.id
+    ]
+    return whole + about
+
+
 def _facts(engine: InMemory, tenant: str, scope: ErasureScope) -> list[Key]:
     facts = _long_term(engine, tenant)
     whole: list[Key] = [at for at in facts if facts[at].all and scope.has_agent(at[1])]
@@ -249,11 +262,7 @@ _KEYS: Mapping[Store, Callable[[InMemory, str, ErasureScope], list[Key]]] = {
         if scope.has_session(one)
     ],
     "facts": _facts,
-    "collections": lambda engine, tenant, scope: [
-        (one,)
-        for one in InMemoryVectors(engine, tenant=tenant)._data.collections
-        if scope.has_id(one)
-    ],
+    "collections": _collections,
     "entities": lambda engine, tenant, scope: [
         (one,) for one in InMemoryGraph(engine, tenant=tenant)._data.nodes if scope.has_id(one)
     ],

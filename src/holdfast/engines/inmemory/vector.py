@@ -29,6 +29,7 @@ class _Row:
     content: str
     metadata: str
     vector: list[float]
+    subject: str = ""
 
 
 class _View:
@@ -106,7 +107,9 @@ class InMemoryVectors(VectorStorage):
         held = self._data.collections.setdefault(collection, _Collection(fixed))
         held.view = None
         for draft in drafts:
-            held.rows[draft.id] = _Row(draft.content, draft.metadata, draft.vector)
+            held.rows[draft.id] = _Row(
+                *(draft.content, draft.metadata, draft.vector, draft.subject)
+            )
 
     async def search(
         self, collection: str, query: list[float], limit: int, wanted: Filter
@@ -118,8 +121,9 @@ class InMemoryVectors(VectorStorage):
         if held.view is None:
             held.view = _View(held.rows)
         results = [
-            stored_result(key, held.rows[key].content, held.rows[key].metadata, score)
+            stored_result(key, row.content, row.metadata, score, row.subject)
             for key, score in held.view.rank(query, limit, wanted)
+            for row in [held.rows[key]]
         ]
         return Nearest(held.dimension, results)
 
@@ -127,9 +131,9 @@ class InMemoryVectors(VectorStorage):
         """Return the documents with these ids that exist."""
         rows = self._rows(collection)
         return [
-            stored_document(key, rows[key].content, rows[key].metadata, list(rows[key].vector))
+            stored_document(key, row.content, row.metadata, list(row.vector), row.subject)
             for key in ids
-            if key in rows
+            if (row := rows.get(key)) is not None
         ]
 
     async def delete(self, collection: str, ids: Sequence[str]) -> int:

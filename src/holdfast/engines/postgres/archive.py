@@ -168,7 +168,9 @@ class PostgresArchive(ArchiveStorage):
     async def _load_documents(self, records: Sequence[of.DocumentRecord]) -> None:
         for collection, group in groupby(records, key=lambda one: one.collection):
             drafts = [
-                DocumentDraft(one.id, one.blocks, one.metadata, unpack_vector(one.vector), "")
+                DocumentDraft(
+                    *(one.id, one.blocks, one.metadata, unpack_vector(one.vector), "", one.subject)
+                )
                 for one in group
             ]
             await self._vectors.write(collection, drafts, replace=True)

@@ -59,6 +59,7 @@ class PostgresVectors(VectorStorage):
             [filterable(draft.metadata, **where) for draft in drafts],
             [len(draft.vector) for draft in drafts],
             [number for draft in drafts for number in draft.vector],
+            [draft.subject for draft in drafts],
             # An upsert is idempotent.
             safe=replace,
         )
@@ -83,7 +84,10 @@ class PostgresVectors(VectorStorage):
         """Return the documents with these ids that exist."""
         rows = await self._engine.fetch(_SQL["get"], self._tenant, collection, ids, safe=True)
         return [
-            stored_document(row["id"], row["content"], row["metadata"], _numbers(row).tolist())
+            stored_document(
+                *(row["id"], row["content"], row["metadata"], _numbers(row).tolist()),
+                row["subject"],
+            )
             for row in rows
         ]
 
@@ -145,7 +149,7 @@ def _ranked(query: list[float], limit: int, rows: list[Any]) -> list[SearchResul
     scores = rounded_cosines(query, matrix).tolist()
     best = sorted(zip(scores, rows, strict=True), key=lambda one: (-one[0], one[1]["id"]))
     return [
-        stored_result(row["id"], row["content"], row["metadata"], score)
+        stored_result(row["id"], row["content"], row["metadata"], score, row["subject"])
         for score, row in best[:limit]
     ]
 

@@ -107,6 +107,7 @@ class DocumentRecord(Record, frozen=True):
     blocks: str
     metadata: str
     vector: bytes
+    subject: str = ""
 
 
 class EntityRecord(Record, frozen=True):

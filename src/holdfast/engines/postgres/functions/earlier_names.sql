@@ -270,3 +270,14 @@ AS $$
         the_metadata, the_topic, the_source, the_entities, the_key, the_fingerprint, the_expiry,
         the_successor, the_language, the_length, the_lexemes, the_times, '');
 $$;
+
+CREATE OR REPLACE FUNCTION holdfast.write_documents(
+    the_tenant text, the_collection text, replacing boolean, the_ids text[], the_contents text[],
+    the_metadata text[], the_filterables text[], the_dimensions int[], the_numbers real[]
+) RETURNS void
+LANGUAGE sql
+AS $$
+    SELECT holdfast.put_documents(
+        the_tenant, the_collection, replacing, the_ids, the_contents, the_metadata, the_filterables,
+        the_dimensions, the_numbers, array_fill(''::text, ARRAY[cardinality(the_ids)]));
+$$;

@@ -1,4 +1,4 @@
--- version: 2
+-- version: 3
 -- Documents with vectors.
 
 -- What a condition on a path looks at: the elements of a list, else the value itself, if any.
@@ -61,9 +61,10 @@ $$;
 
 -- Add or replace a batch, all or nothing; the_numbers are the embeddings one after the other.
 -- Documents are written in the order of their ids, so that two batches never wait for each other.
-CREATE OR REPLACE FUNCTION holdfast.write_documents(
+CREATE OR REPLACE FUNCTION holdfast.put_documents(
     the_tenant text, the_collection text, replacing boolean, the_ids text[], the_contents text[],
-    the_metadata text[], the_filterables text[], the_dimensions int[], the_numbers real[]
+    the_metadata text[], the_filterables text[], the_dimensions int[], the_numbers real[],
+    the_subjects text[]
 ) RETURNS void
 LANGUAGE plpgsql
 AS $$
@@ -94,16 +95,17 @@ BEGIN
     -- An id that is taken, be it since a moment ago, is not among the written.
     WITH written AS (
         INSERT INTO holdfast.documents AS d
-            (tenant, collection, id, dimension, embedding, content, metadata, filterable)
+            (tenant, collection, id, dimension, embedding, content, metadata, filterable, subject)
         SELECT the_tenant, the_collection, i.id, fixed,
                the_numbers[(i.at - 1) * fixed + 1 : i.at * fixed]::public.vector,
-               i.content, i.metadata, i.filterable::jsonb
-        FROM unnest(the_ids, the_contents, the_metadata, the_filterables) WITH ORDINALITY
-            AS i (id, content, metadata, filterable, at)
+               i.content, i.metadata, i.filterable::jsonb, i.subject
+        FROM unnest(the_ids, the_contents, the_metadata, the_filterables, the_subjects)
+            WITH ORDINALITY AS i (id, content, metadata, filterable, subject, at)
         ORDER BY i.id COLLATE "C"
         ON CONFLICT (tenant, collection, id) DO UPDATE SET
             embedding = excluded.embedding, content = excluded.content,
-            metadata = excluded.metadata, filterable = excluded.filterable
+            metadata = excluded.metadata, filterable = excluded.filterable,
+            subject = excluded.subject
         WHERE replacing
         RETURNING d.id
     )

@@ -71,7 +71,8 @@ ORDER BY s.namespace, s.agent, f.number;
 
 -- name: documents
 -- The documents of all collections.
-SELECT d.collection, d.id, d.content AS blocks, d.metadata, public.vector_send(d.embedding) AS vector
+SELECT d.collection, d.id, d.content AS blocks, d.metadata,
+       public.vector_send(d.embedding) AS vector, d.subject
 FROM holdfast.documents d
 WHERE d.tenant = $1 AND $2::timestamptz IS NOT NULL
 ORDER BY d.collection, d.id;

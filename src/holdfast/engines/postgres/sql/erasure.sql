@@ -63,6 +63,10 @@ LIMIT $4::bigint;
 -- name: collections
 SELECT ARRAY[c.name] AS key, 1 AS records FROM holdfast.collections c
 WHERE c.tenant = $1 AND holdfast.erases_id($2, $3, c.name)
+UNION ALL
+SELECT ARRAY[d.collection, d.id], 1 FROM holdfast.documents d
+WHERE d.tenant = $1 AND $2 = 'subject' AND d.subject = $3 AND d.subject <> ''
+    AND NOT holdfast.erases_id($2, $3, d.collection)
 LIMIT $4::bigint;
 
 -- name: entities

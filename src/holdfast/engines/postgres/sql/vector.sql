@@ -1,6 +1,6 @@
 -- name: write
 -- Add documents ($3 false) or replace them ($3 true), all or none.
-SELECT holdfast.write_documents($1, $2, $3, $4, $5, $6, $7, $8, $9);
+SELECT holdfast.put_documents($1, $2, $3, $4, $5, $6, $7, $8, $9, $10);
 
 -- name: search
 -- The documents nearest to a vector, and those that 32 bits cannot tell from the last of them: $3
@@ -22,9 +22,9 @@ WITH asked AS MATERIALIZED (
     -- Hidden from the planner, so that one plan serves all limits: to make one costs a fifth more.
     SELECT id, distance FROM found ORDER BY distance, id LIMIT (SELECT $6::bigint)
 )
-SELECT a.dimension, a.indexed, f.id, f.content, f.metadata, f.embedding
+SELECT a.dimension, a.indexed, f.id, f.content, f.metadata, f.embedding, f.subject
 FROM asked a LEFT JOIN (
-    SELECT d.id, d.content, d.metadata, public.vector_send(d.embedding) AS embedding
+    SELECT d.id, d.content, d.metadata, public.vector_send(d.embedding) AS embedding, d.subject
     FROM ranked r
     JOIN holdfast.documents d ON d.tenant = $1 AND d.collection = $2 AND d.id = r.id
     WHERE r.distance <= COALESCE(
@@ -65,9 +65,9 @@ WITH asked AS MATERIALIZED (
     ) either
     ORDER BY distance, id LIMIT $6
 )
-SELECT a.dimension, a.indexed, f.id, f.content, f.metadata, f.embedding
+SELECT a.dimension, a.indexed, f.id, f.content, f.metadata, f.embedding, f.subject
 FROM asked a LEFT JOIN (
-    SELECT d.id, d.content, d.metadata, public.vector_send(d.embedding) AS embedding
+    SELECT d.id, d.content, d.metadata, public.vector_send(d.embedding) AS embedding, d.subject
     FROM ranked r
     JOIN holdfast.documents d ON d.tenant = $1 AND d.collection = $2 AND d.id = r.id
     WHERE r.distance <= COALESCE(
@@ -76,7 +76,7 @@ FROM asked a LEFT JOIN (
 
 -- name: get
 -- Documents by their ids.
-SELECT id, content, metadata, public.vector_send(embedding) AS embedding
+SELECT id, content, metadata, public.vector_send(embedding) AS embedding, subject
 FROM holdfast.documents
 WHERE tenant = $1 AND collection = $2 AND id = ANY ($3::text[]);
 
