@@ -144,3 +144,19 @@ class SearchesTheOldMatrix(InMemoryVectors):
         if held:
             held.view = view
         return gone
+
+
+@mutant(
+    "vectors",
+    "test_a_document_has_the_subject_that_it_was_stored_with_and_an_upsert_replaces_it",
+)
+class AnUpsertKeepsTheOldSubject(InMemoryVectors):
+    """A document that is replaced stays about the same person."""
+
+    async def write(
+        self, collection: str, drafts: Sequence[DocumentDraft], *, replace: bool
+    ) -> None:
+        held = {row.id: row.subject for row in await self.get(collection, [d.id for d in drafts])}
+        for draft in drafts:
+            draft.subject = held.get(draft.id, draft.subject)
+        await super().write(collection, drafts, replace=replace)

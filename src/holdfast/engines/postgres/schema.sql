@@ -245,9 +245,11 @@ CREATE TABLE holdfast.documents (
     content text NOT NULL,
     metadata text NOT NULL,
     filterable jsonb NOT NULL,
+    subject text COLLATE "C" NOT NULL DEFAULT ''::text,
     PRIMARY KEY (tenant, collection, id)
 );
 
+CREATE INDEX documents_by_subject ON holdfast.documents USING btree (tenant, subject) WHERE (subject <> ''::text);
 CREATE INDEX documents_filterable ON holdfast.documents USING gin (filterable jsonb_path_ops) WITH (fastupdate=off);
 
 CREATE TABLE holdfast.earlier_states (
@@ -1295,6 +1297,7 @@ CREATE VIEW holdfast.task_records AS
 --   put_board(in_tenant text, in_id text, in_conversation_id text, in_agent_id text, in_agent_label text, in_parent_agent_id text, in_max_retries bigint, in_card_ids text[], in_titles text[]) RETURNS timestamp with time zone
 --   put_checkpoint(in_tenant text, in_thread text, in_namespace text, in_id text, in_parent text, in_run text, in_kind text, in_body bytea, in_metadata_kind text, in_metadata bytea, in_labels jsonb, in_versions jsonb, in_channels text[], in_channel_versions text[], in_kinds text[], in_values bytea[], in_expected text, in_ttl_seconds double precision) RETURNS void
 --   put_checkpoint_writes(in_tenant text, in_thread text, in_namespace text, in_id text, in_tasks text[], in_indexes integer[], in_paths text[], in_channels text[], in_kinds text[], in_values bytea[]) RETURNS void
+--   put_documents(the_tenant text, the_collection text, replacing boolean, the_ids text[], the_contents text[], the_metadata text[], the_filterables text[], the_dimensions integer[], the_numbers real[], the_subjects text[]) RETURNS void
 --   put_items(in_tenant text, in_owner text, in_namespaces text[], in_keys text[], in_values text[], in_filterables text[], in_vectors text[], in_ttl_seconds double precision[], in_expected bigint[]) RETURNS bigint[]
 --   put_push_config(in_tenant text, in_task_id text, in_owner text, in_id text, in_url text, in_token text, in_authentication text, in_most bigint) RETURNS boolean
 --   put_schedule(in_tenant text, in_owner text, in_id text, in_uid text, in_cron text, in_timezone text, in_agent text, in_message text, in_context_id text, in_metadata text, in_missed text, in_missed_limit bigint, in_grace_seconds double precision, in_max_attempts bigint, in_digest text, in_replace boolean) RETURNS SETOF holdfast.schedules
