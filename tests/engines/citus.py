@@ -46,6 +46,12 @@ class CitusHarness(PostgresHarness):
         assert URL, "set HOLDFAST_CITUS_URL to a database with the extension citus"
         return URL
 
+    async def hold_clock(self) -> None:
+        """Stop the clocks of all nodes at one time."""
+        async with self._admin() as connection:
+            now = await connection.fetchval("SELECT clock_timestamp()::text")
+        await self._shift(f"shift, held = '{now}'")
+
     async def _shift(self, to: str) -> None:
         keeper = await take((type(self), "keeper"), self._connect_keeper, Keeper)
         try:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+import holdfast
 from holdfast.engines.postgres.admin import PostgresAdmin
 from holdfast.engines.postgres.distribution import Distribution, Node, Step
+from holdfast.engines.postgres.engine import Postgres
+from holdfast.engines.postgres.listener import Listener
+from holdfast.testing.valkey_server import ValkeyServer
 from holdfast.values.errors import ConfigError
 from tests.engines import citus
 from tests.engines.postgres_database import connected, migrated_database
@@ -70,3 +74,50 @@ async def test_a_run_that_was_killed_goes_on_where_it_ended() -> None:
         assert (await admin.distribution()).missing == ()
     finally:
         await admin.aclose()
+
+
+@with_citus
+async def test_a_distributed_database_is_migrated_and_distributed_again() -> None:
+    harness = citus.CitusHarness()
+    await harness.open()
+    await harness.close()
+    async with connected(citus.URL) as connection:
+        # As if an earlier version had made these functions.
+        await connection.execute("DELETE FROM holdfast.function_files WHERE name <> 'notices'")
+    admin = await PostgresAdmin.open(citus.URL)
+    try:
+        assert await admin.migrate()
+        missing = (await admin.distribution()).missing
+        assert {step.kind for step in missing} == {"form", "plan"}
+        done = await admin.distribute(move_rows=False, progress=lambda _: None)
+        assert [step.name for step in done] == [step.name for step in missing]
+        assert (await admin.distribution()).missing == ()
+    finally:
+        await admin.aclose()
+
+
+@with_citus
+async def test_waiters_poll_where_notices_of_workers_do_not_arrive() -> None:
+    engine = await Postgres.open(citus.URL)
+    try:
+        listener = engine.singleton(Listener)
+        with listener.bell("tides") as bell:
+            listener.start()
+            await bell.wait(found=True)
+            assert not listener.hears
+    finally:
+        await engine.aclose()
+
+
+@with_citus
+async def test_the_hybrid_is_refused_on_a_distributed_database() -> None:
+    harness = citus.CitusHarness()
+    await harness.open()
+    await harness.close()
+    server = ValkeyServer(fsync="always")
+    server.start()
+    try:
+        with pytest.raises(ConfigError, match="REDIS_URL: the hybrid memory needs one Postgres"):
+            await holdfast.open(citus.URL, redis=server.url).__aenter__()
+    finally:
+        server.remove()

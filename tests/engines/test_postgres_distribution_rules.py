@@ -82,7 +82,6 @@ async def test_a_statement_calls_functions_with_its_tenant_first(connection: Any
 HELPERS = {
     "now": "the clock",
     "advance_versions": "a sequence, which is on the coordinator",
-    "task_move_at": "a row of tasks is its first argument, with the tenant",
 }
 """Functions without a tenant, and why they run where the statement runs."""
 

@@ -224,6 +224,11 @@ class _Tenants:
 async def put_hybrid(found: Connections, request: OpenRequest, engine: Redis) -> None:
     """Make both engines together serve the session log and working state of an opened state."""
     durable = cast("DurableSide", found.durable)
+    if durable.distributed:
+        raise ConfigError(
+            "REDIS_URL: the hybrid memory needs one Postgres, and this one is "
+            f"{durable.distributed}: open it without Redis"
+        )
     level = level_of(request.settings, engine)
     tenants = _Tenants(engine, durable, level, request.settings)
     await tenants.look()

@@ -25,6 +25,8 @@ class DurableSide:
     states: DurableStates
     fallback_writes: FallbackWrites
     archive: Callable[[str], ArchiveStorage]
+    distributed: str = ""
+    """How the database is divided over several nodes; ``""`` if it is not."""
 
 
 @dataclass(frozen=True, slots=True)

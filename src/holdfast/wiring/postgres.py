@@ -113,6 +113,7 @@ def connections(
             states=PostgresDurableStates(engine, kept_versions=request.settings.state_versions),
             fallback_writes=PostgresFallbackWrites(engine),
             archive=lambda tenant: PostgresArchive(engine, tenant=tenant, hybrid=True),
+            distributed=engine.capabilities.distributed,
         ),
         moves=PostgresSessionMoves(engine),
         erasures=lambda tenant: PostgresErasures(engine, tenant=tenant),

@@ -20,7 +20,7 @@ from holdfast.engines.postgres.retries import (
     cause_of,
     retried,
 )
-from holdfast.engines.postgres.tenancy import for_tenant
+from holdfast.engines.postgres.tenancy import for_distributed_tenant, for_tenant
 from holdfast.engines.postgres.tenant_turns import TenantTurns
 from holdfast.engines.postgres.watched import (
     LEAVE_SECONDS,
@@ -82,6 +82,7 @@ class Postgres:
         self._waiting = 0
         self._closing = False
         self.capabilities = capabilities
+        self._for_tenant = for_distributed_tenant if capabilities.distributed else for_tenant
         self.command_timeout_seconds = command_timeout_seconds
         self.search_timeout_seconds = SEARCH_SECONDS
         self._deadlines = statement_deadlines(command_timeout_seconds + _GRACE_SECONDS)
@@ -246,7 +247,7 @@ class Postgres:
         It can neither read nor write rows of another tenant, whatever its conditions are.
         ``safe`` marks it as idempotent: it is retried when its answer was lost.
         """
-        return await self._fetch(for_tenant(sql), (tenant, *args), tenant, safe=safe)
+        return await self._fetch(self._for_tenant(sql), (tenant, *args), tenant, safe=safe)
 
     async def fetch_across(self, sql: LiteralString, *args: Any, safe: bool) -> Sequence[Any]:
         """Run a statement that is not for one tenant, and return its rows.
@@ -268,7 +269,7 @@ class Postgres:
 
         After ``search_timeout_seconds`` it cancels the statement and raises ``TimedOutError``.
         """
-        limit, sql, args = self.search_timeout_seconds, for_tenant(sql), (tenant, *args)
+        limit, sql, args = self.search_timeout_seconds, self._for_tenant(sql), (tenant, *args)
         try:
             return await self._once(sql, args, tenant, limit)
         except TimeoutError as error:
@@ -306,7 +307,7 @@ class Postgres:
             held = await self._take()
         except NotConnectedError as error:
             raise to_holdfast(cause_of(error), wrote=False) from error
-        connection = WatchedConnection(held, self._deadlines, tenant)
+        connection = WatchedConnection(held, self._deadlines, tenant, self._for_tenant)
         try:
             with mapped(wrote=writes):
                 yield connection

@@ -90,6 +90,8 @@ class Listener:
         self._closed = engine.max_connections < LEAST_CONNECTIONS
         self._own = new_ref()
         self._echo = asyncio.Event()
+        # A notification that is sent on a worker of Citus does not arrive: see ADR 59.
+        self._all_arrive = not engine.capabilities.distributed
         self.hears = False
 
     @contextmanager
@@ -146,7 +148,7 @@ class Listener:
                 await self._read_key()
                 while self._bells and not lost.is_set():
                     await self._echoed()
-                    self._set_hears(hears=True)
+                    self._set_hears(hears=self._all_arrive)
                     await _happens(lost, within=CHECK_SECONDS)
             finally:
                 self._set_hears(hears=False)

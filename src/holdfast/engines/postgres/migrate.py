@@ -194,6 +194,7 @@ async def _migrate(connection: Any) -> Sequence[Migration | FunctionFile]:
         found = await status(connection)
         if found.have > found.want or found.tampered:
             check(found)
+        await connection.execute(_SQL["prepare_citus"])
         for one in found.pending:
             await _apply(connection, one)
     finally:

@@ -1194,6 +1194,7 @@ CREATE VIEW holdfast.task_records AS
 --   delete_runs(in_tenant text, in_runs text[], in_begins text, in_begins_not text) RETURNS bigint
 --   delete_session(the_tenant text, the_session text) RETURNS TABLE(id text, epoch integer, seq bigint)
 --   delete_task(in_tenant text, in_id text, in_owner text) RETURNS boolean
+--   distributed_text(in_text text) RETURNS text
 --   distribution() RETURNS TABLE(kind text, name text, wanted text, found text, statement text)
 --   documents_holding(the_tenant text, the_collection text, the_parts text[]) RETURNS SETOF text
 --   drop_checkpoints(in_tenant text, in_keys bigint[], in_namespaces text[], in_ids text[]) RETURNS bigint
@@ -1206,6 +1207,7 @@ CREATE VIEW holdfast.task_records AS
 --   erases_task(in_kind text, in_id text, in_owner text, in_context text, in_agent text) RETURNS boolean
 --   event_passes(the_tenant text, the_session bigint, the_epoch integer, the_seq bigint, the_types text[], the_since timestamp with time zone, the_until timestamp with time zone, the_owner text, the_path jsonpath, the_values jsonb) RETURNS boolean
 --   events_by_ids(the_tenant text, the_sessions bigint[], the_ids text[]) RETURNS TABLE(at integer, stored holdfast.events)
+--   events_of_fork(in_tenant text, in_id text, in_until bigint) RETURNS SETOF holdfast.task_events
 --   events_to_index() RETURNS bigint
 --   fact_words(the_tenant text, the_scope bigint, the_language text, the_lexemes text[], moment timestamp with time zone, k1 double precision, b double precision) RETURNS TABLE(number bigint, score double precision)
 --   fail(state text, message text, facts jsonb) RETURNS void
@@ -1216,6 +1218,7 @@ CREATE VIEW holdfast.task_records AS
 --   find_submitted(in_tenant text, in_id text, in_owner text, in_submit_key text, in_digest text) RETURNS text
 --   finish_erasure(in_tenant text, in_id text, in_number bigint, in_receipt text, in_sha256 text) RETURNS SETOF holdfast.erasures
 --   first_of_ties(the_tenant text, the_key integer, the_numbers integer[], the_scores double precision[], the_limit bigint) RETURNS integer[]
+--   first_task_message(in_tenant text, in_task_id text) RETURNS TABLE(first_id text, first_at timestamp with time zone, first_seq bigint, first_body text)
 --   flush_events(the_tenant text, the_sessions text[], the_epochs integer[], the_seqs bigint[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[]) RETURNS TABLE(place integer, outcome text, ahead integer)
 --   flush_turns(the_tenant text, the_sessions text[], the_epochs integer[], the_seqs bigint[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[], the_filterables text[]) RETURNS TABLE(place integer, outcome text, ahead integer)
 --   forget_earlier_states() RETURNS trigger
@@ -1276,6 +1279,7 @@ CREATE VIEW holdfast.task_records AS
 --   no_tenant() RETURNS text
 --   notify(in_topic text) RETURNS void
 --   now() RETURNS timestamp with time zone
+--   number_by_node() RETURNS trigger
 --   numbers_reached(the_tenant text, start bigint, depth bigint, the_types text[], along boolean, against boolean, most bigint) RETURNS bigint[]
 --   open_item_namespace(in_tenant text, in_owner text, in_path text[], in_make boolean) RETURNS bigint
 --   open_thread(in_tenant text, in_id text, in_ttl_seconds double precision, in_alone boolean) RETURNS bigint
@@ -1332,6 +1336,7 @@ CREATE VIEW holdfast.task_records AS
 --   retire_facts(the_tenant text, the_scope bigint, the_numbers bigint[]) RETURNS void
 --   retry_card(in_tenant text, in_board_id text, in_id text, in_final text[]) RETURNS TABLE(was text, had bigint, id text, title text, status text, "position" bigint, retry_count bigint, note text, version bigint, updated_at timestamp with time zone)
 --   retry_refused(the_tenant text) RETURNS bigint
+--   ring(in_topic text) RETURNS void
 --   rotate_api_key(in_tenant text, in_id text, in_digest text, in_new_id text, in_grace_seconds double precision) RETURNS SETOF holdfast.api_keys
 --   run_schedule(in_tenant text, in_owner text, in_id text, in_uid text, in_version bigint, in_until timestamp with time zone, in_next_at timestamp with time zone, in_last_run_at timestamp with time zone, in_task_ids text[], in_new_context_ids text[], in_metadatas text[], in_submit_keys text[], in_digests text[], in_message_ids text[], in_message_at timestamp with time zone, in_message_digest text) RETURNS SETOF holdfast.task_records
 --   save_fact(the_tenant text, the_namespace text, the_agent text, the_id text, the_content text, the_metadata text, the_topic text, the_confidence double precision, the_source text, the_entities text[], the_microseconds bigint, the_supersedes text, the_key text, the_fingerprint text, the_language text, the_length integer, the_lexemes text[], the_times integer[]) RETURNS text
@@ -1368,6 +1373,8 @@ CREATE VIEW holdfast.task_records AS
 --   task_artifact_bytes(in_tenant text, in_task_id text) RETURNS bigint
 --   task_artifacts(in_tenant text, in_task_id text, in_artifact_id text) RETURNS TABLE(chunk_artifacts text[], chunk_times timestamp with time zone[], chunk_bodies text[], chunk_appends boolean[], chunk_lasts boolean[], chunk_names text[], chunk_metadata text[])
 --   task_artifacts_at(in_tenant text, in_task_id text, in_seq bigint) RETURNS TABLE(chunk_artifacts text[], chunk_times timestamp with time zone[], chunk_bodies text[], chunk_appends boolean[], chunk_lasts boolean[], chunk_names text[], chunk_metadata text[])
+--   task_artifacts_within(in_tenant text, in_task_id text, in_bytes bigint) RETURNS TABLE(bytes bigint, dropped boolean)
+--   task_change_at(in_tenant text, in_id text, in_version bigint, in_state text, in_seq bigint) RETURNS holdfast.task_events
 --   task_messages(in_tenant text, in_task_id text, in_last bigint) RETURNS TABLE(message_ids text[], message_times timestamp with time zone[], message_seqs bigint[], message_bodies text[])
 --   task_messages_at(in_tenant text, in_task_id text, in_last bigint, in_seq bigint) RETURNS TABLE(message_ids text[], message_times timestamp with time zone[], message_seqs bigint[], message_bodies text[])
 --   task_messages_within(in_tenant text, in_task_id text, in_last bigint, in_bytes bigint) RETURNS TABLE(message_ids text[], message_times timestamp with time zone[], message_seqs bigint[], message_bodies text[], messages_cut boolean)

@@ -16,6 +16,8 @@ from typing import LiteralString
 
 _FIRST = re.compile(r"\$1(?![0-9])")
 _TYPED = "($1::holdfast.for_tenant)"
+_ALONE = re.compile(r"/\* alone: \*/.*?/\* end \*/", re.DOTALL)
+_DISTRIBUTED = re.compile(r"/\* distributed: (.*?) \*/", re.DOTALL)
 _STATEMENTS = 2048
 """How many statement texts are cached: more than there are statements, with many filters."""
 
@@ -33,3 +35,16 @@ def for_tenant(sql: LiteralString) -> LiteralString:
     if not count:
         raise ValueError(f"a statement without a tenant as $1: {sql}")
     return found
+
+
+@lru_cache(maxsize=_STATEMENTS)
+def for_distributed_tenant(sql: LiteralString) -> LiteralString:
+    """Return the form of a tenant's statement that Citus can plan.
+
+    It is without what stands between ``alone`` and ``end``, and with what stands in comments that
+    begin with ``distributed``.
+
+    >>> for_distributed_tenant("SELECT /* alone: */ 1 /* end *//* distributed: 2 */ WHERE $1 <> ''")
+    "SELECT 2 WHERE ($1::holdfast.for_tenant) <> ''"
+    """
+    return for_tenant(_DISTRIBUTED.sub(r"\1", _ALONE.sub("", sql)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any, LiteralString
@@ -52,10 +52,17 @@ class WatchedConnection:
             await connection.fetch(sql)
     """
 
-    def __init__(self, bare: Any, deadlines: Deadlines[Any], tenant: str = "") -> None:
+    def __init__(
+        self,
+        bare: Any,
+        deadlines: Deadlines[Any],
+        tenant: str = "",
+        prepare: Callable[[LiteralString], LiteralString] = for_tenant,
+    ) -> None:
         self.bare = bare
         self._deadlines = deadlines
         self._tenant = tenant
+        self._prepare = prepare
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self.bare, name)
@@ -74,7 +81,7 @@ class WatchedConnection:
         """Return a statement for the tenant of this connection. Raises for another tenant."""
         if args[:1] != (self._tenant,):
             raise EngineError("postgres", "a connection of one tenant was given to another")
-        return (for_tenant(sql), *args)
+        return (self._prepare(sql), *args)
 
     @contextmanager
     def watched(self) -> Iterator[None]:

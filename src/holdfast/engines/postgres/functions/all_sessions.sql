@@ -1,4 +1,4 @@
--- version: 2
+-- version: 3
 -- What a process of the hybrid engine, an indexer and an upgrade ask of all tenants. See all_tenants.sql.
 
 -- Sessions whose numbering was taken back from Redis and has not been granted to it again: at most so many.
@@ -93,7 +93,7 @@ REVOKE ALL ON FUNCTION holdfast.skip_empty_moves() FROM PUBLIC;
 CREATE OR REPLACE FUNCTION holdfast.has_moves()
 RETURNS boolean LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
-SELECT EXISTS (SELECT FROM holdfast.session_moves)
+SELECT EXISTS (SELECT 1 FROM holdfast.session_moves)
 $$;
 REVOKE ALL ON FUNCTION holdfast.has_moves() FROM PUBLIC;
 

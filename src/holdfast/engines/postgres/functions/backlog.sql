@@ -1,4 +1,4 @@
--- version: 1
+-- version: 2
 -- How much work of all tenants waits, for metrics: numbers, and names of agents that the caller knows. It
 -- walks the indexes of open tasks, however many have ended, and counts up to at_most tasks of each state.
 CREATE OR REPLACE FUNCTION holdfast.backlog(these text[], at_most bigint)
@@ -57,6 +57,6 @@ SELECT 'unembedded', '', '', COALESCE(sum(u.last_seq - u.first_seq + 1), 0)::dou
 FROM (SELECT first_seq, last_seq FROM holdfast.unembedded_events LIMIT at_most) u
 UNION ALL
 SELECT 'dead', '', '', count(*)::double precision
-FROM (SELECT FROM holdfast.dead_letters LIMIT at_most) d
+FROM (SELECT 1 FROM holdfast.dead_letters LIMIT at_most) d
 $$;
 REVOKE ALL ON FUNCTION holdfast.backlog(these text[], at_most bigint) FROM PUBLIC;

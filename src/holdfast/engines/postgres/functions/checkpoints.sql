@@ -1,4 +1,4 @@
--- version: 1
+-- version: 2
 -- Checkpoints of graphs that run in steps.
 
 -- The key of a thread to write to, which is made if there is none; its window starts again. Who
@@ -28,8 +28,8 @@ BEGIN
             IF coalesce(in_ttl_seconds, stored.ttl_seconds) IS NOT NULL THEN
                 UPDATE holdfast.threads t SET
                     ttl_seconds = coalesce(in_ttl_seconds, t.ttl_seconds),
-                    expires_at = moment
-                        + make_interval(secs => coalesce(in_ttl_seconds, t.ttl_seconds))
+                    expires_at = holdfast.seconds_after(
+                        moment, coalesce(in_ttl_seconds, t.ttl_seconds))
                 WHERE t.tenant = in_tenant AND t.id = in_id;
             END IF;
             RETURN stored.key;

@@ -1,22 +1,34 @@
--- version: 1
+-- version: 2
 -- Citus: what is distributed, what should be, and the statements for the difference.
 
--- The functions whose first argument is the tenant. One that draws a number or takes an advisory lock, by itself
--- or through a function that it calls, or that needs a table which is not divided, has to run on the coordinator:
--- locks are of one node, and the numbers of a tenant ascend then also after its shard has moved. is_alone: it is written for a database
--- that is not distributed, and distributed is its other form: in plpgsql, if it is one in SQL, and with the
--- conditions that stand in comments.
+-- The form of a statement or a function that Citus can plan: without what stands between alone and end, and with
+-- what stands in comments.
+CREATE OR REPLACE FUNCTION holdfast.distributed_text(in_text text) RETURNS text
+LANGUAGE sql IMMUTABLE
+AS $$
+    SELECT regexp_replace(
+        regexp_replace(in_text, '/\* alone: \*/.*?/\* end \*/', '', 'g'),
+        '/\* distributed: (.*?) \*/', '\1', 'g')
+$$;
+
+-- The functions whose first argument is the tenant, and those that need another form. One that draws a number or
+-- takes an advisory lock, by itself or through a function that it calls, or that needs a table which is not
+-- divided, has to run on the coordinator: locks are of one node, and the numbers of a tenant ascend then also after
+-- its shard has moved. is_alone: it is written for a database that is not distributed, and distributed is its
+-- other form: in plpgsql, if it is one in SQL, and with the conditions that stand in comments.
 CREATE OR REPLACE FUNCTION holdfast.functions_by_tenant()
 RETURNS TABLE (oid oid, name text, is_alone boolean, draws_no_number boolean, distributed text)
 LANGUAGE sql STABLE AS $$
 WITH RECURSIVE made AS MATERIALIZED (
     SELECT p.oid, p.proname, p.prosrc, p.proretset, p.prorettype,
            l.lanname = 'sql' AND p.prosrc ~ '(FROM|JOIN|INTO|UPDATE)\s+holdfast\.\w+\s' AS is_sql,
-           p.prosrc ~ '/\* distributed: ' AS has_conditions,
+           p.prosrc ~ '/\* (alone:|distributed: )' AS has_conditions,
            p.proargnames[1] IN ('in_tenant', 'the_tenant') AND p.proargtypes[0] = 'text'::regtype
                AND p.prorettype <> 'trigger'::regtype AND NOT p.prosecdef AS has_tenant
     FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_language l ON l.oid = p.prolang
     WHERE p.pronamespace = 'holdfast'::regnamespace
+        -- These ask the catalog and Citus, and write what follows here.
+        AND p.proname NOT IN ('distributed_text', 'functions_by_tenant', 'distribution', 'shards_of_nodes')
 ), bound AS (
     SELECT string_agg(c.relname, '|') FILTER (WHERE i.attrelid IS NOT NULL) AS numbered,
            string_agg(c.relname, '|') FILTER (WHERE t.attrelid IS NULL) AS undivided
@@ -34,10 +46,8 @@ WITH RECURSIVE made AS MATERIALIZED (
         ON m.prosrc ~ format('holdfast\.%s\(', d.proname)
 )
 SELECT m.oid, m.oid::regprocedure::text, m.is_sql OR m.has_conditions,
-       m.oid NOT IN (SELECT d.oid FROM drawing d),
-       CASE WHEN m.has_conditions THEN
-           regexp_replace(pg_get_functiondef(m.oid), '/\* distributed: (.*?) \*/', '\1', 'g')
-       WHEN m.is_sql THEN
+       m.has_tenant AND m.oid NOT IN (SELECT d.oid FROM drawing d),
+       CASE WHEN m.is_sql THEN
            regexp_replace(
                replace(pg_get_functiondef(m.oid), m.prosrc, format(
                    CASE WHEN m.proretset THEN E'\n#variable_conflict use_column\nBEGIN RETURN QUERY %s; END\n'
@@ -45,15 +55,17 @@ SELECT m.oid, m.oid::regprocedure::text, m.is_sql OR m.has_conditions,
                             'FOR found IN %s LOOP RETURN found; END LOOP; RETURN NULL; END\n'
                         WHEN r.is_void THEN E'\n#variable_conflict use_column\nBEGIN %s; END\n'
                         ELSE E'\n#variable_conflict use_column\nBEGIN RETURN (%s); END\n' END,
-                   rtrim(m.prosrc, E' \n;'))),
+                   CASE WHEN r.is_void THEN regexp_replace(r.body, '^SELECT\M', 'PERFORM') ELSE r.body END)),
                'LANGUAGE sql', 'LANGUAGE plpgsql')
+       WHEN m.has_conditions THEN holdfast.distributed_text(pg_get_functiondef(m.oid))
        END
 FROM made m
 CROSS JOIN LATERAL (
-    SELECT pg_get_function_result(m.oid) = 'void' AS is_void, t.typtype = 'c' AS is_row
+    SELECT pg_get_function_result(m.oid) = 'void' AS is_void, t.typtype = 'c' AS is_row,
+           btrim(holdfast.distributed_text(m.prosrc), E' \n;') AS body
     FROM pg_catalog.pg_type t WHERE t.oid = m.prorettype
 ) r
-WHERE m.has_tenant
+WHERE m.has_tenant OR m.is_sql OR m.has_conditions
 $$;
 REVOKE ALL ON FUNCTION holdfast.functions_by_tenant() FROM PUBLIC;
 
@@ -86,6 +98,15 @@ BEGIN
     JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attname = 'tenant' AND NOT a.attisdropped
     WHERE c.relnamespace = 'holdfast'::regnamespace AND c.relkind = 'r'
     ORDER BY c.relname;
+    -- The transactions of a tenant are numbered by the node that has its rows.
+    RETURN QUERY
+    SELECT 'feed', c.oid::regclass::text, 'numbered by its node',
+           CASE WHEN EXISTS (
+               SELECT FROM pg_catalog.pg_trigger g WHERE g.tgrelid = c.oid AND g.tgname = 'number_by_node')
+               THEN 'numbered by its node' ELSE 'numbered by the coordinator' END,
+           format('CREATE TRIGGER number_by_node BEFORE INSERT ON %s FOR EACH ROW '
+                  'EXECUTE FUNCTION holdfast.number_by_node()', c.oid::regclass)
+    FROM pg_catalog.pg_class c WHERE c.oid = 'holdfast.task_events'::regclass;
     RETURN QUERY
     SELECT 'table', t.name, t.wanted,
            CASE WHEN p.partmethod = 'h' THEN 'by tenant' WHEN p.partmethod = 'n' THEN 'on every node'
@@ -152,6 +173,16 @@ BEGIN
 END
 $$;
 REVOKE ALL ON FUNCTION holdfast.distribution() FROM PUBLIC;
+
+-- Numbers a change of state by the transaction of the node that stores it.
+CREATE OR REPLACE FUNCTION holdfast.number_by_node() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NEW.written_by IS NOT NULL THEN
+        NEW.written_by := pg_current_xact_id();
+    END IF;
+    RETURN NEW;
+END
+$$;
 
 -- The nodes of the cluster and how many shards of the schema each has. Call it only where the extension is
 -- installed.

@@ -1,4 +1,4 @@
--- version: 9
+-- version: 10
 -- Functions that processes of an earlier version call while this one is rolled out. They do not say
 -- what a filter sees of a body: it is read from the body when one asks.
 
@@ -280,4 +280,11 @@ AS $$
     SELECT holdfast.put_documents(
         the_tenant, the_collection, replacing, the_ids, the_contents, the_metadata, the_filterables,
         the_dimensions, the_numbers, array_fill(''::text, ARRAY[cardinality(the_ids)]));
+$$;
+
+CREATE OR REPLACE FUNCTION holdfast.task_move_at(task holdfast.tasks, in_seq bigint)
+RETURNS holdfast.task_events
+LANGUAGE sql STABLE
+AS $$
+    SELECT holdfast.task_change_at(task.tenant, task.id, task.version, task.state, in_seq)
 $$;

@@ -1,4 +1,4 @@
--- version: 2
+-- version: 3
 -- JSON objects under a namespace and a key.
 
 -- Stores items and deletes those whose value is NULL, all or none; returns their new versions, 0 for
@@ -112,7 +112,7 @@ BEGIN
         END IF;
         RETURN QUERY
             UPDATE holdfast.items s
-            SET expires_at = moment + make_interval(secs => s.ttl_seconds)
+            SET expires_at = holdfast.seconds_after(moment, s.ttl_seconds)
             WHERE s.tenant = in_tenant AND s.namespace = space AND s.key = in_keys[i]
               AND s.expires_at > moment
             RETURNING i, s.value, s.version, s.created_at, s.updated_at, s.expires_at;

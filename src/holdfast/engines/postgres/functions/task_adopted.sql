@@ -1,4 +1,4 @@
--- version: 2
+-- version: 3
 -- Tasks that somebody else runs.
 
 -- Stores what was reported of a locked task, in order; its version afterwards. The reports are
@@ -191,7 +191,8 @@ BEGIN
     DELETE FROM holdfast.outbox o WHERE o.tenant = in_tenant AND o.task_id = in_id;
     DELETE FROM holdfast.task_contexts c
     WHERE c.key = context AND c.tenant = in_tenant AND NOT EXISTS (
-        SELECT FROM holdfast.tasks t WHERE t.context_key = context);
+        SELECT FROM holdfast.tasks t
+        WHERE t.context_key = context /* distributed: AND t.tenant = in_tenant */);
     PERFORM holdfast.notify(in_tenant || E'\ntask\n' || in_id);
     RETURN true;
 END

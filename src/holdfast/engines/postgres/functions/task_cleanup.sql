@@ -1,4 +1,4 @@
--- version: 2
+-- version: 3
 -- What is removed with a task.
 
 -- A task that goes on may say more. It always changes its state before it does.
@@ -57,6 +57,8 @@ $$;
 CREATE OR REPLACE FUNCTION holdfast.clean_up_task() RETURNS trigger
 LANGUAGE plpgsql
 AS $$
+DECLARE
+    moment timestamptz := holdfast.now();
 BEGIN
     WITH marks AS MATERIALIZED (
         SELECT c.kind, c.ref FROM holdfast.task_cleanup c
@@ -64,7 +66,7 @@ BEGIN
             AND (TG_OP = 'DELETE' OR c.kind <> 'artifact')
         ORDER BY c.kind, c.ref FOR UPDATE
     )
-    UPDATE holdfast.task_cleanup c SET due_at = (SELECT holdfast.now()) FROM marks m
+    UPDATE holdfast.task_cleanup c SET due_at = moment FROM marks m
     WHERE c.tenant = OLD.tenant AND c.task_id = OLD.id AND c.kind = m.kind AND c.ref = m.ref;
     RETURN NULL;
 END

@@ -1,4 +1,4 @@
--- version: 3
+-- version: 4
 -- Tasks that go on from what another task stored.
 
 -- Queues a task with the messages, steps and artifacts that another one had after an event; the same
@@ -78,26 +78,8 @@ BEGIN
         CASE WHEN f.other THEN in_message_digest ELSE e.digest END,
         e.artifact_id, e.append, e.last_chunk, e.name, e.metadata,
         CASE WHEN f.other THEN in_message_body ELSE e.body END
-    FROM holdfast.task_events e
+    FROM holdfast.events_of_fork(in_tenant, old.id, coalesce(in_at, old.version)) e
     CROSS JOIN LATERAL (SELECT e.seq = 2 AND in_message_id IS NOT NULL AS other) f
-    WHERE e.tenant = in_tenant AND e.task_id = old.id AND e.seq <= coalesce(in_at, old.version)
-        -- What a child has completed is taken over; a child that has not is submitted anew.
-        AND (e.kind <> 'step' OR e.step_kind <> 'child' OR e.fence = 0 OR EXISTS (
-            SELECT FROM holdfast.tasks c
-            -- The body is {"task_id":"..."}, and no id that the ledger makes has to be escaped.
-            WHERE c.tenant = in_tenant AND c.id = substr(e.body, 13, length(e.body) - 14)
-                AND c.parent_id = old.id AND c.state = 'completed'))
-        AND (e.kind IN ('message', 'step') OR e.kind = 'artifact' AND (
-            -- Part of its artifact as it was then, or written in a step that was stored then.
-            NOT EXISTS (
-                SELECT FROM holdfast.task_events n
-                WHERE n.tenant = in_tenant AND n.task_id = e.task_id AND n.kind = 'artifact'
-                    AND n.artifact_id = e.artifact_id AND n.seq > e.seq AND NOT n.append
-                    AND n.seq <= coalesce(in_at, old.version))
-            OR EXISTS (
-                SELECT FROM holdfast.task_events s
-                WHERE s.tenant = in_tenant AND s.kind = 'step' AND s.step_key = e.step_key
-                    AND s.fence = e.fence AND s.seq <= coalesce(in_at, old.version))))
     ORDER BY e.seq;
     GET DIAGNOSTICS last = ROW_COUNT;
     UPDATE holdfast.tasks t SET version = 1 + last
@@ -115,4 +97,30 @@ BEGIN
     RETURN QUERY SELECT * FROM holdfast.task_records r
     WHERE r.tenant = in_tenant AND r.id = in_new_id;
 END
+$$;
+
+-- What a fork takes over of a task as it was after an event: messages, steps and artifacts.
+CREATE OR REPLACE FUNCTION holdfast.events_of_fork(in_tenant text, in_id text, in_until bigint)
+RETURNS SETOF holdfast.task_events
+LANGUAGE sql STABLE
+AS $$
+    SELECT e.* FROM holdfast.task_events e
+    WHERE e.tenant = in_tenant AND e.task_id = in_id AND e.seq <= in_until
+        -- What a child has completed is taken over; a child that has not is submitted anew.
+        AND (e.kind <> 'step' OR e.step_kind <> 'child' OR e.fence = 0 OR EXISTS (
+            SELECT FROM holdfast.tasks c
+            -- The body is {"task_id":"..."}, and no id that the ledger makes has to be escaped.
+            WHERE c.tenant = in_tenant AND c.id = substr(e.body, 13, length(e.body) - 14)
+                AND c.parent_id = in_id AND c.state = 'completed'))
+        AND (e.kind IN ('message', 'step') OR e.kind = 'artifact' AND (
+            -- Part of its artifact as it was then, or written in a step that was stored then.
+            NOT EXISTS (
+                SELECT FROM holdfast.task_events n
+                WHERE n.tenant = in_tenant AND n.task_id = e.task_id AND n.kind = 'artifact'
+                    AND n.artifact_id = e.artifact_id AND n.seq > e.seq AND NOT n.append
+                    AND n.seq <= in_until)
+            OR EXISTS (
+                SELECT FROM holdfast.task_events s
+                WHERE s.tenant = in_tenant AND s.kind = 'step' AND s.step_key = e.step_key
+                    AND s.fence = e.fence AND s.seq <= in_until)))
 $$;

@@ -1,28 +1,29 @@
--- version: 2
+-- version: 3
 -- A task as it was.
 
 -- The change of state that a task was in after an event.
-CREATE OR REPLACE FUNCTION holdfast.task_move_at(task holdfast.tasks, in_seq bigint)
-RETURNS holdfast.task_events
+CREATE OR REPLACE FUNCTION holdfast.task_change_at(
+    in_tenant text, in_id text, in_version bigint, in_state text, in_seq bigint
+) RETURNS holdfast.task_events
 LANGUAGE plpgsql STABLE
 AS $$
 DECLARE
     move holdfast.task_events;
 BEGIN
-    IF in_seq >= task.version AND task.state IN ('completed', 'failed', 'canceled', 'rejected') THEN
+    IF in_seq >= in_version AND in_state IN ('completed', 'failed', 'canceled', 'rejected') THEN
         SELECT * INTO move FROM holdfast.task_events e
-        WHERE e.tenant = task.tenant AND e.task_id = task.id AND e.seq = task.version;
+        WHERE e.tenant = in_tenant AND e.task_id = in_id AND e.seq = in_version;
         RETURN move;
     END IF;
     SELECT * INTO move FROM holdfast.task_events e
-    WHERE e.tenant = task.tenant AND e.task_id = task.id AND e.seq <= in_seq
+    WHERE e.tenant = in_tenant AND e.task_id = in_id AND e.seq <= in_seq
         AND e.kind = 'transition'
         AND (e.kind = 'request' OR (e.kind = 'transition' AND e.number > 1
             AND e.to_state NOT IN ('completed', 'failed', 'canceled', 'rejected')))
     ORDER BY e.seq DESC LIMIT 1;
     IF NOT FOUND THEN
         SELECT * INTO move FROM holdfast.task_events e
-        WHERE e.tenant = task.tenant AND e.task_id = task.id AND e.seq = 1;
+        WHERE e.tenant = in_tenant AND e.task_id = in_id AND e.seq = 1;
     END IF;
     RETURN move;
 END

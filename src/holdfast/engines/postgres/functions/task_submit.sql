@@ -1,4 +1,4 @@
--- version: 2
+-- version: 3
 -- How tasks come into the queue.
 
 -- Queues a task with its first message, in one go; the same submit key, or the same id after an
@@ -236,11 +236,17 @@ BEGIN
             in_limit_keys[place], v_now) r);
     END LOOP;
     -- One look-up for each: the planner, who knows nothing of the tenant, would rather read all of it.
+    /* alone: */
     RETURN QUERY SELECT r.* FROM unnest(queued) WITH ORDINALITY AS q (id, place)
     CROSS JOIN LATERAL (
         SELECT l.* FROM holdfast.linked_task_records l
         WHERE l.tenant = in_tenant AND l.id = q.id OFFSET 0
     ) r
     ORDER BY q.place;
+    /* end */
+    /* distributed: FOR place IN 1 .. cardinality(queued) LOOP
+        RETURN QUERY SELECT * FROM holdfast.linked_task_records l
+        WHERE l.tenant = in_tenant AND l.id = queued[place];
+    END LOOP; */
 END
 $$;

@@ -1,4 +1,4 @@
--- version: 5
+-- version: 6
 -- What all functions of tasks use.
 
 -- The last messages of a task, in order, as columns of equal length.
@@ -346,6 +346,31 @@ AS $$
             ) l), 0)::bigint
         + CASE WHEN in_artifacts THEN holdfast.task_artifact_bytes(t.tenant, t.id) ELSE 0 END
     FROM holdfast.tasks t WHERE t.tenant = in_tenant AND t.id = in_task_id
+$$;
+
+-- How many bytes the artifacts of a task take, or of none, and whether that is too many.
+CREATE OR REPLACE FUNCTION holdfast.task_artifacts_within(
+    in_tenant text, in_task_id text, in_bytes bigint
+) RETURNS TABLE (bytes bigint, dropped boolean)
+LANGUAGE sql STABLE ROWS 1
+AS $$
+    SELECT z.bytes, z.bytes > in_bytes
+    FROM (
+        SELECT CASE WHEN in_task_id IS NOT NULL
+                    THEN holdfast.task_artifact_bytes(in_tenant, in_task_id) ELSE 0 END AS bytes
+        OFFSET 0
+    ) z
+$$;
+
+-- The first message of a task, or of none.
+CREATE OR REPLACE FUNCTION holdfast.first_task_message(in_tenant text, in_task_id text)
+RETURNS TABLE (first_id text, first_at timestamptz, first_seq bigint, first_body text)
+LANGUAGE sql STABLE ROWS 1
+AS $$
+    SELECT e.message_id, e.written_at, e.seq, e.body
+    FROM holdfast.task_events e
+    WHERE e.tenant = in_tenant AND e.task_id = in_task_id AND e.kind = 'message'
+    ORDER BY e.seq LIMIT 1
 $$;
 
 -- The last messages of a task that fit, as task_messages has them, and whether some do not; the

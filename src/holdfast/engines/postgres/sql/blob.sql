@@ -5,7 +5,7 @@ WITH blob AS (
         tenant, place, object_key, ref, size_bytes, content_type, sha256, created_at, expires_at,
         subject)
     SELECT $1, 'postgres', $2, $2, $3, $4, $5, clock.now, clock.now + make_interval(secs => $6), $9
-    FROM (SELECT holdfast.now() AS now) clock
+    FROM (SELECT holdfast.now() AS now OFFSET 0) clock
     ON CONFLICT DO NOTHING
 )
 INSERT INTO holdfast.blob_chunks (tenant, ref, number, data)

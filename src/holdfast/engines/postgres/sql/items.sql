@@ -39,7 +39,7 @@ WITH found AS MATERIALIZED (
       AND (i.expires_at IS NULL OR i.expires_at > (SELECT holdfast.now()))
 ), refreshed AS (
     UPDATE holdfast.items s
-    SET expires_at = (SELECT holdfast.now()) + make_interval(secs => s.ttl_seconds)
+    SET expires_at = holdfast.seconds_after(/* alone: */(SELECT holdfast.now())/* end *//* distributed: holdfast.now() */, s.ttl_seconds)
     FROM found f
     WHERE f.expires_at IS NOT NULL
       AND s.tenant = $1 AND s.namespace = f.namespace AND s.key = f.key

@@ -3,7 +3,7 @@
 INSERT INTO holdfast.api_keys AS k (
     tenant, digest, id, owner, name, scope, ttl_seconds, created_at, expires_at)
 SELECT $1, $2, $3, $4, $5, $6, $7::double precision, n.at, n.at + make_interval(secs => $7)
-FROM (SELECT holdfast.now() AS at) n
+FROM (SELECT holdfast.now() AS at OFFSET 0) n
 ON CONFLICT (tenant, digest) DO UPDATE SET digest = k.digest
 RETURNING k.*;
 

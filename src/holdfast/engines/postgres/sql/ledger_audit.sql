@@ -62,13 +62,14 @@ SELECT t.id, t.context_id, t.owner, t.agent, t.metadata, t.max_attempts, t.submi
        said.body AS status_body, h.*, a.*
 FROM holdfast.tasks t
 CROSS JOIN LATERAL (SELECT least($4::bigint, t.version) AS seq) s
-CROSS JOIN LATERAL holdfast.task_move_at(t, s.seq) m
+CROSS JOIN LATERAL holdfast.task_change_at(t.tenant, t.id, t.version, t.state, s.seq) m
 CROSS JOIN LATERAL (
     SELECT m.to_state IN ('completed', 'failed', 'canceled', 'rejected') AS ended) e
 -- What was asked of the task in the state before may still hold in a question.
 CROSS JOIN LATERAL (
     SELECT CASE WHEN m.to_state IN ('input-required', 'auth-required')
-                THEN (holdfast.task_move_at(t, m.seq - 1)).seq ELSE m.seq END AS seq) b
+                THEN (holdfast.task_change_at(
+                    t.tenant, t.id, t.version, t.state, m.seq - 1)).seq ELSE m.seq END AS seq) b
 CROSS JOIN LATERAL (
     SELECT EXISTS (
         SELECT FROM holdfast.task_events k

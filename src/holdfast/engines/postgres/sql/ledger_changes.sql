@@ -21,4 +21,6 @@ ORDER BY s.written_by, s.task_id, s.seq;
 
 -- name: end
 -- The position before all changes that are yet to come.
-SELECT pg_snapshot_xmin(pg_current_snapshot())::text::numeric::bigint AS place WHERE $1 <> '';
+SELECT pg_snapshot_xmin(pg_current_snapshot())::text::numeric::bigint /* distributed: + count(*) */ AS place
+/* alone: */ WHERE $1 <> '' /* end */
+/* distributed: FROM holdfast.task_events e WHERE e.tenant = $1 AND e.task_id = '' */;

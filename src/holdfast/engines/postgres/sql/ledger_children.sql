@@ -13,9 +13,12 @@ CROSS JOIN LATERAL (
         AND t.id > $4
     ORDER BY t.id LIMIT $5
 ) c
+/* alone: */
 CROSS JOIN LATERAL (
     SELECT * FROM holdfast.linked_task_records l WHERE l.tenant = $1 AND l.id = c.id LIMIT 1
 ) r
+/* end */
+/* distributed: JOIN holdfast.linked_task_records r ON r.tenant = $1 AND r.id = c.id */
 WHERE p.tenant = $1 AND p.id = $2 AND ($3::text IS NULL OR p.owner = $3)
 ORDER BY r.id;
 

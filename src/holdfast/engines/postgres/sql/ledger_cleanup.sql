@@ -11,7 +11,7 @@ WITH due AS MATERIALIZED (
     FOR UPDATE SKIP LOCKED
 ), taken AS (
     UPDATE holdfast.task_cleanup c
-    SET due_at = (SELECT holdfast.now()) + make_interval(secs => $3)
+    SET due_at = holdfast.seconds_after(holdfast.now(), $3)
     FROM due d
     WHERE c.tenant = $1 AND c.task_id = d.task_id AND c.kind = d.kind AND c.ref = d.ref
     RETURNING c.task_id, c.kind, c.ref, c.agent, d.due_at

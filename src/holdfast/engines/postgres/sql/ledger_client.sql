@@ -11,13 +11,8 @@ WHERE r.tenant = $1 AND r.id = $2 AND ($3::text IS NULL OR r.owner = $3);
 -- The same within so many bytes ($6): artifacts all or none, then the newest messages that fit.
 SELECT r.*, m.*, a.*, s.dropped OR m.messages_cut AS truncated
 FROM holdfast.linked_task_records r
-CROSS JOIN LATERAL (
-    SELECT z.bytes, z.bytes > $6::bigint AS dropped FROM (
-        SELECT CASE WHEN $5::boolean THEN holdfast.task_artifact_bytes(r.tenant, r.id) ELSE 0 END
-            AS bytes
-        OFFSET 0
-    ) z
-) s
+CROSS JOIN LATERAL holdfast.task_artifacts_within(
+    r.tenant, CASE WHEN $5::boolean THEN r.id END, $6::bigint) s
 CROSS JOIN LATERAL holdfast.task_messages_within(
     r.tenant, r.id, $4, $6 - CASE WHEN s.dropped THEN 0 ELSE s.bytes END) m
 CROSS JOIN LATERAL holdfast.task_artifacts(
@@ -54,13 +49,8 @@ LEFT JOIN LATERAL (
 LEFT JOIN LATERAL holdfast.task_messages(r.tenant, r.id, $14) m ON true
 LEFT JOIN LATERAL holdfast.task_artifacts(
     r.tenant, CASE WHEN $15::boolean THEN r.id END, NULL) a ON true
-LEFT JOIN LATERAL (
-    SELECT e.message_id AS first_id, e.written_at AS first_at, e.seq AS first_seq,
-           e.body AS first_body
-    FROM holdfast.task_events e
-    WHERE $17::boolean AND e.tenant = $1 AND e.task_id = r.id AND e.kind = 'message'
-    ORDER BY e.seq LIMIT 1
-) f ON true
+LEFT JOIN LATERAL holdfast.first_task_message(
+    r.tenant, CASE WHEN $17::boolean THEN r.id END) f ON true
 ORDER BY r.updated_at DESC, r.id DESC;
 
 -- name: list_within
@@ -77,9 +67,7 @@ WITH matching AS NOT MATERIALIZED (
     FROM page p
     CROSS JOIN LATERAL (
         SELECT holdfast.task_page_bytes($1, p.id, $14, $15::boolean) + CASE WHEN $17 THEN coalesce((
-            SELECT octet_length(e.body) FROM holdfast.task_events e
-            WHERE e.tenant = $1 AND e.task_id = p.id AND e.kind = 'message'
-            ORDER BY e.seq LIMIT 1), 0) ELSE 0 END AS bytes
+            SELECT octet_length(m.first_body) FROM holdfast.first_task_message($1, p.id) m), 0) ELSE 0 END AS bytes
     ) s
     WINDOW newer AS (ORDER BY p.updated_at DESC, p.id DESC)
 ), kept AS MATERIALIZED (
@@ -95,23 +83,14 @@ LEFT JOIN LATERAL (
     -- Task by task: before the first ANALYZE the planner would read all tasks of the tenant.
     SELECT l.* FROM holdfast.linked_task_records l WHERE l.tenant = $1 AND l.id = k.id OFFSET 0
 ) r ON true
-LEFT JOIN LATERAL (
-    SELECT z.bytes, z.bytes > $19 AS dropped FROM (
-        SELECT CASE WHEN $15 THEN holdfast.task_artifact_bytes(r.tenant, r.id) ELSE 0 END AS bytes
-        OFFSET 0
-    ) z
-) s ON true
+LEFT JOIN LATERAL holdfast.task_artifacts_within(
+    r.tenant, CASE WHEN $15 THEN r.id END, $19) s ON true
 LEFT JOIN LATERAL holdfast.task_messages_within(
     r.tenant, r.id, $14, $19 - CASE WHEN s.dropped THEN 0 ELSE s.bytes END) m ON true
 LEFT JOIN LATERAL holdfast.task_artifacts(
     r.tenant, CASE WHEN $15 AND NOT s.dropped THEN r.id END, NULL) a ON true
-LEFT JOIN LATERAL (
-    SELECT e.message_id AS first_id, e.written_at AS first_at, e.seq AS first_seq,
-           e.body AS first_body
-    FROM holdfast.task_events e
-    WHERE $17::boolean AND e.tenant = r.tenant AND e.task_id = r.id AND e.kind = 'message'
-    ORDER BY e.seq LIMIT 1
-) f ON true
+LEFT JOIN LATERAL holdfast.first_task_message(
+    r.tenant, CASE WHEN $17::boolean THEN r.id END) f ON true
 ORDER BY r.updated_at DESC, r.id DESC;
 
 -- name: list_oldest
@@ -128,9 +107,7 @@ WITH matching AS NOT MATERIALIZED (
     FROM page p
     CROSS JOIN LATERAL (
         SELECT holdfast.task_page_bytes($1, p.id, $14, $15::boolean) + CASE WHEN $17 THEN coalesce((
-            SELECT octet_length(e.body) FROM holdfast.task_events e
-            WHERE e.tenant = $1 AND e.task_id = p.id AND e.kind = 'message'
-            ORDER BY e.seq LIMIT 1), 0) ELSE 0 END AS bytes
+            SELECT octet_length(m.first_body) FROM holdfast.first_task_message($1, p.id) m), 0) ELSE 0 END AS bytes
     ) s
     WINDOW older AS (ORDER BY p.updated_at, p.id)
 ), kept AS MATERIALIZED (
@@ -146,23 +123,14 @@ LEFT JOIN LATERAL (
     -- Task by task: before the first ANALYZE the planner would read all tasks of the tenant.
     SELECT l.* FROM holdfast.linked_task_records l WHERE l.tenant = $1 AND l.id = k.id OFFSET 0
 ) r ON true
-LEFT JOIN LATERAL (
-    SELECT z.bytes, z.bytes > coalesce($19::bigint, 9223372036854775807) AS dropped FROM (
-        SELECT CASE WHEN $15 THEN holdfast.task_artifact_bytes(r.tenant, r.id) ELSE 0 END AS bytes
-        OFFSET 0
-    ) z
-) s ON true
+LEFT JOIN LATERAL holdfast.task_artifacts_within(
+    r.tenant, CASE WHEN $15 THEN r.id END, coalesce($19::bigint, 9223372036854775807)) s ON true
 LEFT JOIN LATERAL holdfast.task_messages_within(
     r.tenant, r.id, $14, coalesce($19::bigint, 9223372036854775807) - CASE WHEN s.dropped THEN 0 ELSE s.bytes END) m ON true
 LEFT JOIN LATERAL holdfast.task_artifacts(
     r.tenant, CASE WHEN $15 AND NOT s.dropped THEN r.id END, NULL) a ON true
-LEFT JOIN LATERAL (
-    SELECT e.message_id AS first_id, e.written_at AS first_at, e.seq AS first_seq,
-           e.body AS first_body
-    FROM holdfast.task_events e
-    WHERE $17::boolean AND e.tenant = r.tenant AND e.task_id = r.id AND e.kind = 'message'
-    ORDER BY e.seq LIMIT 1
-) f ON true
+LEFT JOIN LATERAL holdfast.first_task_message(
+    r.tenant, CASE WHEN $17::boolean THEN r.id END) f ON true
 ORDER BY r.updated_at, r.id;
 
 -- name: respond

@@ -26,5 +26,5 @@ SELECT * FROM holdfast.survey_work($1, $2);
 
 -- name: ring
 -- Notify workers: $1 topics. A notice is a hint, so its commit does not wait for the disk.
-SELECT holdfast.notify(topic), set_config('synchronous_commit', 'off', true)
+SELECT holdfast.ring(topic), set_config('synchronous_commit', 'off', true)
 FROM unnest($1::text[]) AS topic;

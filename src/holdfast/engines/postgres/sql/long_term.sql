@@ -174,11 +174,14 @@ ORDER BY score DESC NULLS LAST, number DESC;
 -- numbers; $4 language, $5 which of them by place, $6 their lengths; $7 place, $8 lexeme and $9
 -- times of each posting; $10 model, $11 dimension, $12 which of them, $13 all floats.
 WITH live AS MATERIALIZED (
-    SELECT f.number, f.expires_at, i.at
-    FROM unnest($3::bigint[]) WITH ORDINALITY AS i (number, at)
-    JOIN holdfast.facts f
-        ON f.tenant = $1 AND f.scope = $2 AND f.number = i.number AND f.superseded_by IS NULL
-    ORDER BY f.number FOR SHARE OF f
+    -- Locked one level down: Citus cannot keep the rows of a part that locks, and use them twice.
+    SELECT l.number, l.expires_at, l.at FROM (
+        SELECT f.number, f.expires_at, i.at
+        FROM unnest($3::bigint[]) WITH ORDINALITY AS i (number, at)
+        JOIN holdfast.facts f
+            ON f.tenant = $1 AND f.scope = $2 AND f.number = i.number AND f.superseded_by IS NULL
+        ORDER BY f.number FOR SHARE OF f
+    ) l
 ), postings AS MATERIALIZED (
     SELECT p.at, p.lexeme, p.times FROM unnest($7::int[], $8::text[], $9::int[])
         AS p (at, lexeme, times)

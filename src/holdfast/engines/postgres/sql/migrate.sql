@@ -40,6 +40,12 @@ SELECT set_config('statement_timeout', $1, false);
 -- One migrating process at a time: whether it is this one.
 SELECT pg_try_advisory_lock($1);
 
+-- name: prepare_citus
+-- On a database that Citus distributes: a function that several nodes have is created over one connection to each.
+SELECT set_config('citus.multi_shard_modify_mode', 'sequential', false),
+       set_config('citus.enable_unsafe_triggers', 'on', false)
+FROM pg_catalog.pg_extension e WHERE e.extname = 'citus';
+
 -- name: unlock
 -- The next one's turn.
 SELECT pg_advisory_unlock($1);

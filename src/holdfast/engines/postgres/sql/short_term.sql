@@ -34,7 +34,7 @@ INSERT INTO holdfast.states AS s
     (tenant, session_id, state, ttl_seconds, written_at, expires_at, kept_versions)
 SELECT $1, $2, $3::text::jsonb, $4::double precision, clock.now,
        clock.now + make_interval(secs => $4), $7
-FROM (SELECT holdfast.now() AS now) clock
+FROM (SELECT holdfast.now() AS now OFFSET 0) clock
 ON CONFLICT (tenant, session_id) DO UPDATE SET
     state = CASE WHEN $6 OR s.expires_at <= excluded.written_at THEN excluded.state
                  ELSE (s.state - $5::text[]) || excluded.state END,
