@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 
 import pytest
 
 import holdfast
-from holdfast import AgentId, ChatMessage, Event, Settings, State
+from holdfast import ChatMessage, Event, Settings
 from holdfast.contracts.short_term import States
 from holdfast.engines.redis import scripts
 from holdfast.engines.redis.engine import Redis
@@ -18,14 +17,11 @@ from holdfast.errors import ConfigError, ConflictError, EngineError
 from holdfast.testing.valkey_sentinel import ValkeySentinel
 from holdfast.testing.valkey_server import ValkeyServer
 from holdfast.wiring.doctor import examine
+from tests.durability.promotions import ANA, COMMITTED, LIMIT_SECONDS, promoted_behind, said, say
 from tests.engines.hybrid import cluster_with_replicas
 from tests.engines.postgres_database import empty_database
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(1800)]
-
-ANA = AgentId("writer", "ana")
-LIMIT_SECONDS = 120.0
-COMMITTED = Settings(auto_migrate=True, ack_level="committed", background=False)
 
 
 @pytest.fixture
@@ -49,63 +45,17 @@ def group() -> Iterator[ValkeySentinel]:
     found.remove()
 
 
-async def _in_sync(primary: ValkeyServer, replica: ValkeyServer) -> None:
-    async with asyncio.timeout(LIMIT_SECONDS):
-        while _offset(replica, "slave_repl_offset") != _offset(primary, "master_repl_offset"):
-            await asyncio.sleep(0.01)
-
-
-def _offset(server: ValkeyServer, name: str) -> str:
-    about = dict(
-        line.split(":", 1) for line in server.read("INFO replication").split() if ":" in line
-    )
-    return about.get(name, "none")
-
-
-async def _say(state: State, number: int) -> None:
-    """One message and one patch."""
-    await state.history.append(ANA, ChatMessage.user(f"{number}"), session_id="s1")
-    await state.short_term.update_state("s1", {f"k{number}": number})
-
-
-async def _said(state: State, last: int) -> list[str]:
-    found = await state.history.get_messages(ANA, session_id="s1", recent_limit=last)
-    return [one.text for one in found]
-
-
-@asynccontextmanager
-async def _promoted_behind(
-    pair: tuple[ValkeyServer, ValkeyServer],
-) -> AsyncIterator[tuple[str, State]]:
-    """A state on a promoted replica, which lacks the last two of four writes."""
-    primary, replica = pair
-    async with empty_database() as url:
-        async with holdfast.open(url, redis=primary.url, settings=COMMITTED) as before:
-            assert before.ops.hybrid.hot is not None
-            for number in (1, 2):
-                await _say(before, number)
-            await _in_sync(primary, replica)
-            # It follows nobody, and is read-only, until it is promoted.
-            assert replica.ask("REPLICAOF 127.0.0.1 1") == "+OK"
-            for number in (3, 4):
-                await _say(before, number)
-            primary.kill()
-        assert replica.ask("REPLICAOF NO ONE") == "+OK"
-        async with holdfast.open(url, redis=replica.url, settings=COMMITTED) as after:
-            yield url, after
-
-
 async def test_what_a_promoted_replica_lacks_is_read_and_kept(
     pair: tuple[ValkeyServer, ValkeyServer],
 ) -> None:
-    async with _promoted_behind(pair) as (url, state):
-        assert await _said(state, 2) == ["3", "4"]
+    async with promoted_behind(pair) as (url, state):
+        assert await said(state, 2) == ["3", "4"]
         assert set(await state.short_term.get_state("s1")) == {"k1", "k2", "k3", "k4"}
         for number in (5, 6):
-            await _say(state, number)
-        assert await _said(state, 3) == ["4", "5", "6"]
+            await say(state, number)
+        assert await said(state, 3) == ["4", "5", "6"]
         async with holdfast.open(url, settings=COMMITTED) as durable:
-            assert await _said(durable, 10) == ["1", "2", "3", "4", "5", "6"]
+            assert await said(durable, 10) == ["1", "2", "3", "4", "5", "6"]
         keys = await state.short_term.get_state("s1")
         assert set(keys) == {f"k{number}" for number in range(1, 7)}
 
@@ -113,17 +63,17 @@ async def test_what_a_promoted_replica_lacks_is_read_and_kept(
 async def test_a_write_before_any_read_does_not_undo_what_a_promoted_replica_lacks(
     pair: tuple[ValkeyServer, ValkeyServer],
 ) -> None:
-    async with _promoted_behind(pair) as (_, state):
+    async with promoted_behind(pair) as (_, state):
         await state.short_term.update_state("s1", {"k5": 5})
         await state.history.append(ANA, ChatMessage.user("5"), session_id="s1")
         assert set(await state.short_term.get_state("s1")) == {"k1", "k2", "k3", "k4", "k5"}
-        assert await _said(state, 10) == ["1", "2", "3", "4", "5"]
+        assert await said(state, 10) == ["1", "2", "3", "4", "5"]
 
 
 async def test_a_state_that_was_cleared_stays_cleared_on_a_promoted_replica(
     pair: tuple[ValkeyServer, ValkeyServer],
 ) -> None:
-    async with _promoted_behind(pair) as (_, state):
+    async with promoted_behind(pair) as (_, state):
         await state.short_term.clear("s1")
         assert await state.short_term.get_state("s1") == {}
         await state.short_term.update_state("s1", {"k9": 9})
@@ -134,8 +84,8 @@ async def test_without_its_mark_a_promoted_replica_would_undo_writes(
     pair: tuple[ValkeyServer, ValkeyServer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scripts, "for_replicas", dict)
-    async with _promoted_behind(pair) as (_, state):
-        assert await _said(state, 2) == ["1", "2"]
+    async with promoted_behind(pair) as (_, state):
+        assert await said(state, 2) == ["1", "2"]
         await state.short_term.update_state("s1", {"k5": 5})
         assert set(await state.short_term.get_state("s1")) == {"k1", "k2", "k5"}
 
@@ -157,11 +107,11 @@ async def test_behind_sentinel_committed_is_the_default_and_fsync_is_refused(
                 while True:
                     try:
                         await channel.publish({"at": 2})
-                        await _say(one, 1)
+                        await say(one, 1)
                         break
                     except EngineError:
                         await asyncio.sleep(0.05)
-            assert await _said(one, 10) == ["1"]
+            assert await said(one, 10) == ["1"]
         settings = Settings(ack_level="fsync", redis_level="fsync")
         with pytest.raises(ConfigError, match="a replica that is behind may be promoted"):
             await holdfast.open(url, redis=group.url, settings=settings).__aenter__()
