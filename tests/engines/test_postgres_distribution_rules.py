@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from holdfast.engines.postgres.tenancy import for_distributed_tenant
 from tests.engines.postgres_database import connected, migrated_database
 from tests.engines.test_postgres_policies import ACROSS, OPEN, PARTS, statements
 
@@ -180,3 +181,47 @@ async def test_functions_that_draw_numbers_stay_on_the_coordinator(connection: A
     assert not moves["submit_task"]
     assert not moves["search_events"]
     assert moves["put_state_at_version"]
+
+
+async def test_what_is_for_all_tenants_has_a_form_and_stays_on_the_coordinator(
+    connection: Any,
+) -> None:
+    rows = await connection.fetch(
+        "SELECT p.proname, f.draws_no_number, f.distributed FROM holdfast.functions_by_tenant() f "
+        "JOIN pg_proc p ON p.oid = f.oid"
+    )
+    found = {row[0]: row for row in rows}
+    for name in ("tenants_due", "survey_work", "postings_of", "notify"):
+        assert not found[name]["draws_no_number"]
+        assert "LANGUAGE plpgsql" in found[name]["distributed"]
+
+
+async def test_no_write_notifies_where_a_transaction_may_have_several_nodes(
+    connection: Any,
+) -> None:
+    rows = await connection.fetch(
+        "SELECT p.proname, coalesce(f.distributed, pg_get_functiondef(p.oid)) AS text "
+        "FROM pg_proc p LEFT JOIN holdfast.functions_by_tenant() f ON f.oid = p.oid "
+        "WHERE p.pronamespace = 'holdfast'::regnamespace"
+    )
+    assert {row["proname"] for row in rows if "pg_notify(" in row["text"]} == {"ring"}
+    rings = [(file, name) for file, name, sql in statements() if "holdfast.ring(" in sql]
+    assert rings == [("ledger_work", "ring")]
+
+
+async def test_the_server_can_prepare_the_distributed_form_of_every_statement(
+    connection: Any,
+) -> None:
+    forms = "SELECT distributed FROM holdfast.functions_by_tenant() WHERE is_alone"
+    for [text] in await connection.fetch(forms):
+        await connection.execute(text)
+    changed = 0
+    for _, _, sql in statements():
+        if "/* alone: */" not in sql and "/* distributed: " not in sql:
+            continue
+        form = for_distributed_tenant(sql)
+        assert "alone:" not in form
+        assert "distributed:" not in form
+        await connection.prepare(form)
+        changed += 1
+    assert changed > 0
