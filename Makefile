@@ -87,7 +87,7 @@ test-peers: $(BENCH)/.installed  ## the adapters beside the frameworks' own stor
 	$(BENCH)/bin/python -m pytest tests/bench/test_adapter_peers.py
 
 test-citus: $(STAMP)  ## the contract suite on the cluster that HOLDFAST_CITUS_URL names; not part of test-all
-	$(PYTEST) src/holdfast/testing tests/engines/test_postgres_distribution.py --engine tests.engines.citus:CitusHarness --fast
+	$(PY) -m pytest src/holdfast/testing tests/engines/test_postgres_distribution.py --engine tests.engines.citus:CitusHarness --fast $(ARGS)
 
 test-suites: $(STAMP) $(SUITES_LONG:%=build/suites/%/.fetched)  ## the frameworks' own tests on the adapters; figures: docs/reference/framework-suites.json
 	$(PY) scripts/framework_suites.py
