@@ -42,10 +42,10 @@ WITH matching AS NOT MATERIALIZED (
 SELECT CASE WHEN $16::boolean THEN (SELECT count(*) FROM matching) END AS total, r.*, m.*, a.*, f.*
 FROM (VALUES (1)) one
 LEFT JOIN page p ON true
-LEFT JOIN LATERAL (
-    -- Task by task: before the first ANALYZE the planner would read all tasks of the tenant.
+-- Task by task: before the first ANALYZE the planner would read all tasks of the tenant.
+LEFT JOIN /* alone: */ LATERAL (
     SELECT l.* FROM holdfast.linked_task_records l WHERE l.tenant = $1 AND l.id = p.id OFFSET 0
-) r ON true
+) r ON true /* end */ /* distributed: holdfast.linked_task_records r ON r.tenant = $1 AND r.id = p.id */
 LEFT JOIN LATERAL holdfast.task_messages(r.tenant, r.id, $14) m ON true
 LEFT JOIN LATERAL holdfast.task_artifacts(
     r.tenant, CASE WHEN $15::boolean THEN r.id END, NULL) a ON true
@@ -79,10 +79,10 @@ SELECT CASE WHEN $16::boolean THEN (SELECT count(*) FROM matching) END AS total,
        s.dropped OR m.messages_cut AS truncated
 FROM (VALUES (1)) one
 LEFT JOIN kept k ON true
-LEFT JOIN LATERAL (
-    -- Task by task: before the first ANALYZE the planner would read all tasks of the tenant.
+-- Task by task: before the first ANALYZE the planner would read all tasks of the tenant.
+LEFT JOIN /* alone: */ LATERAL (
     SELECT l.* FROM holdfast.linked_task_records l WHERE l.tenant = $1 AND l.id = k.id OFFSET 0
-) r ON true
+) r ON true /* end */ /* distributed: holdfast.linked_task_records r ON r.tenant = $1 AND r.id = k.id */
 LEFT JOIN LATERAL holdfast.task_artifacts_within(
     r.tenant, CASE WHEN $15 THEN r.id END, $19) s ON true
 LEFT JOIN LATERAL holdfast.task_messages_within(
@@ -119,10 +119,10 @@ SELECT CASE WHEN $16::boolean THEN (SELECT count(*) FROM matching) END AS total,
        s.dropped OR m.messages_cut AS truncated
 FROM (VALUES (1)) one
 LEFT JOIN kept k ON true
-LEFT JOIN LATERAL (
-    -- Task by task: before the first ANALYZE the planner would read all tasks of the tenant.
+-- Task by task: before the first ANALYZE the planner would read all tasks of the tenant.
+LEFT JOIN /* alone: */ LATERAL (
     SELECT l.* FROM holdfast.linked_task_records l WHERE l.tenant = $1 AND l.id = k.id OFFSET 0
-) r ON true
+) r ON true /* end */ /* distributed: holdfast.linked_task_records r ON r.tenant = $1 AND r.id = k.id */
 LEFT JOIN LATERAL holdfast.task_artifacts_within(
     r.tenant, CASE WHEN $15 THEN r.id END, coalesce($19::bigint, 9223372036854775807)) s ON true
 LEFT JOIN LATERAL holdfast.task_messages_within(
