@@ -48,7 +48,7 @@ EMPTY = {
     "/studio/search?q=nobody": "Nothing was found",
     "/studio/graph?q=nobody": "No entity has this name",
     "/studio/health": "The engines are",
-    "/studio/dead-letters": "There is none",
+    "/studio/dead-letters": "No dead letters",
     "/studio/keys": "There is no key",
     "/studio/erase": "Nothing was erased yet",
     "/studio/erase?subject=ana": "Nothing is stored of this subject",
