@@ -99,6 +99,9 @@ CREATE OR REPLACE FUNCTION holdfast.unembedded_in(
     agent text, session_key bigint, epoch int, first_seq bigint, last_seq bigint,
     seq bigint, type text, body text)
 LANGUAGE sql STABLE
+-- A plan that was made while there were no vectors would read all of them for each event.
+SET enable_seqscan = off
+SET enable_sort = off
 AS $$
     SELECT r.agent, r.session_key, r.epoch, r.first_seq, r.last_seq, w.seq, w.type, w.body
     FROM unnest(the_agents, the_keys, the_epochs, the_starts, the_ends)
@@ -111,11 +114,12 @@ AS $$
                 AND seq BETWEEN r.first_seq AND r.last_seq AND (agent || '') = r.agent
             ORDER BY seq OFFSET 0
         ) e
-        -- OFFSET 0: without statistics a planner would read all vectors of the tenant for each range.
+        -- In the order of seq, which only the primary key has.
         LEFT JOIN LATERAL (
             SELECT model FROM holdfast.event_vectors
             WHERE tenant = the_tenant AND session_key = e.session_key AND epoch = e.epoch
-                AND seq = e.seq OFFSET 0
+                AND seq BETWEEN e.seq AND e.seq
+            ORDER BY seq LIMIT 1
         ) v ON true
         WHERE v.model IS NULL OR v.model NOT IN (
             '', (SELECT m.model FROM holdfast.event_models m WHERE m.tenant = the_tenant))

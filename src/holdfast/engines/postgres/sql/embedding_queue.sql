@@ -9,23 +9,32 @@ SELECT holdfast.adopt_turn_model($1, $2, $3, $4);
 SELECT w.*, c.number, c.type AS said_type, c.body AS said_body
 FROM holdfast.take_unembedded($1, $2, $3) w
 LEFT JOIN LATERAL (
+    -- Event by event (OFFSET 0, LIMIT 1): as a join it would read the numbers of all events.
     SELECT x.number, c.type, c.body
-    FROM holdfast.event_numbers x
+    FROM (
+        SELECT * FROM holdfast.event_numbers
+        WHERE session_key = w.session_key AND epoch = w.epoch AND seq = w.seq OFFSET 0
+    ) x
     LEFT JOIN LATERAL (
         SELECT e.type, e.body FROM (
             SELECT p.epoch, p.seq FROM (
                 -- Numbers ascend, so no more can be in reach (REACH in recall_rules.py).
                 SELECT * FROM holdfast.event_numbers
                 WHERE x.said AND session_key = x.session_key AND (epoch, seq) < (x.epoch, x.seq)
+                    AND (SELECT m.reads_context FROM holdfast.event_models m WHERE m.tenant = $1)
                 ORDER BY epoch DESC, seq DESC LIMIT 256
             ) p
             WHERE p.seq >= x.seq - 256 AND p.said AND p.agent_key = x.agent_key
             ORDER BY p.epoch DESC, p.seq DESC LIMIT 1
         ) p
-        JOIN holdfast.events e ON e.tenant = $1 AND e.session_key = x.session_key
-            AND e.epoch = p.epoch AND e.seq = p.seq
-    ) c ON (SELECT m.reads_context FROM holdfast.event_models m WHERE m.tenant = $1)
-    WHERE x.session_key = w.session_key AND x.epoch = w.epoch AND x.seq = w.seq
+        CROSS JOIN LATERAL (
+            SELECT type, body FROM holdfast.events
+            WHERE tenant = $1 AND session_key = x.session_key AND epoch = p.epoch
+                AND seq BETWEEN p.seq AND p.seq
+            ORDER BY seq LIMIT 1
+        ) e
+    ) c ON true
+    OFFSET 0
 ) c ON true;
 
 -- name: tail
@@ -46,23 +55,32 @@ SELECT w.*, c.number, c.type AS said_type, c.body AS said_body FROM (
 ) r CROSS JOIN LATERAL holdfast.unembedded_in(
     $1, r.agents, r.keys, r.epochs, r.starts, r.ends, $3) w
 LEFT JOIN LATERAL (
+    -- Event by event (OFFSET 0, LIMIT 1): as a join it would read the numbers of all events.
     SELECT x.number, c.type, c.body
-    FROM holdfast.event_numbers x
+    FROM (
+        SELECT * FROM holdfast.event_numbers
+        WHERE session_key = w.session_key AND epoch = w.epoch AND seq = w.seq OFFSET 0
+    ) x
     LEFT JOIN LATERAL (
         SELECT e.type, e.body FROM (
             SELECT p.epoch, p.seq FROM (
                 -- Numbers ascend, so no more can be in reach (REACH in recall_rules.py).
                 SELECT * FROM holdfast.event_numbers
                 WHERE x.said AND session_key = x.session_key AND (epoch, seq) < (x.epoch, x.seq)
+                    AND (SELECT m.reads_context FROM holdfast.event_models m WHERE m.tenant = $1)
                 ORDER BY epoch DESC, seq DESC LIMIT 256
             ) p
             WHERE p.seq >= x.seq - 256 AND p.said AND p.agent_key = x.agent_key
             ORDER BY p.epoch DESC, p.seq DESC LIMIT 1
         ) p
-        JOIN holdfast.events e ON e.tenant = $1 AND e.session_key = x.session_key
-            AND e.epoch = p.epoch AND e.seq = p.seq
-    ) c ON (SELECT m.reads_context FROM holdfast.event_models m WHERE m.tenant = $1)
-    WHERE x.session_key = w.session_key AND x.epoch = w.epoch AND x.seq = w.seq
+        CROSS JOIN LATERAL (
+            SELECT type, body FROM holdfast.events
+            WHERE tenant = $1 AND session_key = x.session_key AND epoch = p.epoch
+                AND seq BETWEEN p.seq AND p.seq
+            ORDER BY seq LIMIT 1
+        ) e
+    ) c ON true
+    OFFSET 0
 ) c ON true;
 
 -- name: keep
