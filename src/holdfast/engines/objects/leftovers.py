@@ -16,6 +16,7 @@ from xml.etree import ElementTree as ET
 from holdfast.engines.objects.blob import ORPHAN_GRACE_SECONDS
 from holdfast.engines.objects.engine import Objects
 from holdfast.engines.objects.errors import ENGINE
+from holdfast.engines.objects.paths import is_ours
 from holdfast.values.errors import (
     CodecError,
     ConfigError,
@@ -47,8 +48,9 @@ class Upload(NamedTuple):
 
 
 class Leftovers:
-    """Lists and deletes what a bucket keeps below the prefix of an engine; only for S3.
+    """Lists and deletes what a bucket keeps of the objects of an engine; only for S3.
 
+    Objects of others in the same bucket are left alone, also if the engine has no prefix.
     The driver has no calls for this, so the requests are signed here, with its credentials.
 
     ::
@@ -93,8 +95,9 @@ class Leftovers:
             for one in page:
                 kind = one.tag.rpartition("}")[2]
                 newest = one.findtext(_named(page, "IsLatest")) == "true"
-                if kind == "DeleteMarker" or (kind == "Version" and not newest):
-                    key, version = _text(one, page, "Key"), _text(one, page, "VersionId")
+                key, version = _text(one, page, "Key"), _text(one, page, "VersionId")
+                deleted = kind == "DeleteMarker" or (kind == "Version" and not newest)
+                if deleted and self._has(key):
                     yield Version(key, version, kind == "DeleteMarker")
             if page.findtext(_named(page, "IsTruncated")) != "true":
                 return
@@ -109,10 +112,10 @@ class Leftovers:
         while True:
             page = await self._ask("GET", "", {"uploads": "", "prefix": self._prefix, **after})
             for one in page.iter(_named(page, "Upload")):
-                began = datetime.fromisoformat(_text(one, page, "Initiated"))
-                yield Upload(
-                    _text(one, page, "Key"), _text(one, page, "UploadId"), began.astimezone(UTC)
-                )
+                key, began = _text(one, page, "Key"), _text(one, page, "Initiated")
+                if self._has(key):
+                    moment = datetime.fromisoformat(began).astimezone(UTC)
+                    yield Upload(key, _text(one, page, "UploadId"), moment)
             if page.findtext(_named(page, "IsTruncated")) != "true":
                 return
             after = {
@@ -144,6 +147,10 @@ class Leftovers:
                 await self._ask("DELETE", one.key, {"uploadId": one.id})
                 count += 1
         return count
+
+    def _has(self, key: str) -> bool:
+        """Return whether an object key of the bucket is one of the engine."""
+        return key.startswith(self._prefix) and is_ours(key[len(self._prefix) :])
 
     async def _ask(self, method: str, key: str, query: Mapping[str, str]) -> ET.Element:
         return await asyncio.to_thread(self._send, method, key, query)

@@ -30,6 +30,9 @@ PART_BYTES = 4 << 20
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-_")
 _LONGEST = 100
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_OURS = re.compile(
+    r"[a-z0-9_=~-]+/(name|bytes/.+|index/(refs|keys|due|taken)/.+)|holdfast\.json", re.DOTALL
+)
 
 
 def encode(text: str) -> str:
@@ -58,6 +61,15 @@ def decode(piece: str) -> str | None:
         return None
     data = re.sub(rb"=([0-9a-f]{2})", lambda found: bytes([int(found[1], 16)]), piece.encode())
     return data.decode("utf-8", "surrogatepass")
+
+
+def is_ours(path: str) -> bool:
+    """Return whether this module makes such paths; a bucket may hold the objects of others too.
+
+    >>> is_ours("acme/bytes/3f/3f09-4.0"), is_ours("photos/cat.jpg")
+    (True, False)
+    """
+    return _OURS.fullmatch(path) is not None
 
 
 def digest(text: str) -> str:
