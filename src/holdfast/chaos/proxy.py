@@ -75,6 +75,11 @@ class Proxy:
         """Reset every connection; new ones work."""
         self._reset(self._wires)
 
+    async def redirect(self, port: int) -> None:
+        """Reset every connection, and forward new ones to another port of the same host."""
+        self._server_port = port
+        await self.cut()
+
     async def delay(self, seconds: float, *, for_seconds: float) -> None:
         """Delay every byte by ``seconds``, in both directions."""
         self._delay = seconds

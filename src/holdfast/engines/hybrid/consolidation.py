@@ -325,8 +325,7 @@ class Consolidator:
                     left = [wait for wait in left if id(wait.one) not in gone]
                     if left and not done:
                         await _moment()
-            settled = (Outcome.STORED, Outcome.COVERED)
-            return [wait.one for wait in waits if wait.outcome not in settled]
+            return [wait.one for wait in waits if wait.outcome is not Outcome.STORED]
 
     async def unload(self, tenant: str, session: str, *, keep: bool = True) -> None:
         """Unload a session from the hot log, if all of it is flushed.
@@ -366,7 +365,8 @@ def _read(turn: HotTurn) -> Turn:
             entry = check_entry(unpack(turn.session, turn.payload))
         except CodecError as error:
             problem = str(error)
-    return Turn(*(turn.session, turn.event_id, turn.epoch, turn.seq, turn.payload), entry, problem)
+    where = (turn.session, turn.event_id, turn.epoch, turn.seq)
+    return Turn(*where, turn.payload, entry, problem, turn.awaited)
 
 
 async def _moment() -> None:

@@ -66,6 +66,20 @@ class Grants:
             session = one.entry.session
             self.behind[session] = max(one.epoch, self.behind.get(session, 0))
 
+    def compare_seen(self, session: str, window: Window, seen: tuple[int, int]) -> None:
+        """Record that the hot log is behind if it has not numbered what this process has seen.
+
+        While two servers take writes, one lacks what this process wrote or read on the other.
+
+        ::
+
+            grants.compare_seen("s1", window, (1, 4))
+        """
+        known = window.known
+        if known is not None and (known.epoch, known.seq) < seen:
+            epoch = max(seen[0], known.epoch + 1)
+            self.behind[session] = max(epoch, self.behind.get(session, 0))
+
     async def compare(self, session: str, window: Window) -> str:
         """Check whether the hot log is behind in a session. Returns an error text, or ``""``.
 

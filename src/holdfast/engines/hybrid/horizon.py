@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from holdfast.engines.hybrid.circuit_breaker import HotStoreDownError
 from holdfast.engines.hybrid.metrics import HybridMetrics
-from holdfast.spi.hybrid.hot_entry import PositionedEntry
+from holdfast.spi.hybrid.hot_entry import BEGINNING, PositionedEntry
 
 _log = logging.getLogger("holdfast.hybrid")
 
@@ -39,6 +39,10 @@ class Horizon:
             self._positions[session] = max(before, one.position)
         while len(self._positions) > SESSIONS:
             self._positions.popitem(last=False)
+
+    def position(self, session: str) -> tuple[int, int]:
+        """Return the highest position of a session that was seen, if it is remembered."""
+        return self._positions.get(session, BEGINNING)
 
     def degraded(
         self, session: str, why: HotStoreDownError, reached: tuple[int, int] | None = None

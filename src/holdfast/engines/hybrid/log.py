@@ -121,7 +121,9 @@ class HybridLog:
         hit("append.after_hot")
         new = positioned(entries, appended)
         if commit or self._level == "committed":
-            return await self._back.committed(new)
+            new = await self._back.committed(new, awaited=True)
+            self._seen.reach(new)
+            return new
         self._seen.reach(new)
         if crowded or appended.crowded or not self._unflushed.add(new):
             return await self._slow_down(new)
@@ -180,6 +182,7 @@ class HybridLog:
             self._seen.degraded(session, error)
             unflushed = frozenset(one.entry.id for one in late)
             return Window(floor=_BEYOND, entries=late, unflushed=unflushed)
+        self._grants.compare_seen(session, found, self._seen.position(session))
         self._seen.reach(found.entries[-1:])
         if (
             found.hot

@@ -58,6 +58,7 @@ class Waker:
                 await self._back.recover(session)
                 here, state = await self._breaker.call(lambda: self._hot.look(session))
             degraded = ""
+            self._grants.compare_seen(session, here, self._seen.position(session))
             if (
                 here.hot
                 and self._breaker.doubt

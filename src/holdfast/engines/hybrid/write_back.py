@@ -52,11 +52,17 @@ class WriteBack:
         self.unflushed = Unflushed()
 
     async def committed(
-        self, entries: Sequence[PositionedEntry], *, limit_seconds: float = COMMIT_SECONDS
+        self,
+        entries: Sequence[PositionedEntry],
+        *,
+        limit_seconds: float = COMMIT_SECONDS,
+        awaited: bool = False,
     ) -> list[PositionedEntry]:
         """Wait until the durable log has committed all entries. Returns them as they are stored.
 
         Entries that the hot log has lost meanwhile are written to the durable log from ``entries``.
+        With ``awaited``, of entries that are not acknowledged yet, so are those that a clear covers
+        although it knew nothing of them: their epoch was over by then.
         Raises ``TimedOutError`` if it takes too long: a retry with the same ids finds out whether
         they were stored.
         """
@@ -65,7 +71,8 @@ class WriteBack:
             async with asyncio.timeout(limit_seconds):
                 unnamed = await self._flushed(entries)
                 if unnamed:
-                    stored |= {one.entry.key: one for one in await self._read_back(unnamed)}
+                    found = await self._read_back(unnamed, awaited)
+                    stored |= {one.entry.key: one for one in found}
         except TimeoutError as error:
             if isinstance(error, TimedOutError):
                 raise
@@ -84,7 +91,9 @@ class WriteBack:
             _log.warning("%d events are not flushed: %s", len(entries), error)
             return list(entries)
 
-    async def _read_back(self, entries: Sequence[PositionedEntry]) -> list[PositionedEntry]:
+    async def _read_back(
+        self, entries: Sequence[PositionedEntry], awaited: bool
+    ) -> list[PositionedEntry]:
         """Return entries as the durable log has them. Those that it lacks are written to it."""
         stored: list[PositionedEntry] = []
         lost: list[LogEntry] = []
@@ -97,10 +106,13 @@ class WriteBack:
                     f"event {one.entry.id!r} of session {one.entry.session!r} could not be stored: "
                     "see `holdfast dead-letters list`",
                 )
-            if found.outcome is None:
+            cleared_before = awaited and found.over and found.outcome is Outcome.COVERED
+            if found.outcome is None or cleared_before:
                 lost.append(one.entry)
             elif found.stored is not None:
                 stored.append(found.stored)
+                if found.stored.epoch > one.epoch:
+                    self._grants.mark_behind([found.stored])
         return stored + await self._rewrite(lost)
 
     async def _rewrite(self, lost: Sequence[LogEntry]) -> list[PositionedEntry]:

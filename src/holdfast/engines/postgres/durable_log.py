@@ -177,12 +177,12 @@ class PostgresDurableLog(DurableLog):
 
 
 def _found(one: PositionedEntry, row: Any) -> Found:
-    epoch, seq, first, same, covered, dead, rested = row
+    epoch, seq, first, same, covered, dead, rested, over = row
     if same:
         stored = PositionedEntry.of(one.entry, epoch, seq, first)
         outcome = Outcome.STORED if stored.position == one.position else Outcome.KNOWN
         return Found(outcome, stored, rested=rested)
     if covered:
-        return Found(Outcome.COVERED, rested=rested)
+        return Found(Outcome.COVERED, rested=rested, over=over)
     other = epoch is not None
     return Found(Outcome.DEAD if dead or other else None, other=other, rested=rested)

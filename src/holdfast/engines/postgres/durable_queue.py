@@ -154,17 +154,20 @@ class _Flush(ShardFlush):
             raise EngineError("postgres", f"flushed {len(rows)} of {len(turns)} turns")
         for turn, (_, outcome, ahead) in zip(turns, rows, strict=True):
             if ahead:
-                behind[turn.session] = ahead
-            if outcome == "conflict":
+                behind[turn.session] = max(ahead, behind.get(turn.session, 0))
+            if outcome == "behind":
+                await self._move(turn, outcomes, behind)
+            elif outcome == "conflict":
                 await self._bury(turn, f"the id {turn.event_id!r} is another event's")
                 outcomes.append(Outcome.DEAD)
             else:
                 outcomes.append(Outcome(outcome))
 
     async def _move(self, turn: Turn, outcomes: list[Outcome], behind: dict[str, int]) -> None:
-        """Store a turn whose position is taken, and the turns after it, in a new epoch.
+        """Store a turn, and the turns after it, at the end of its session, in a new epoch.
 
-        Redis lost its last writes, for example in a power cut, and assigned their numbers again.
+        Its position is taken: Redis lost its last writes, for example in a power cut, and assigned
+        their numbers again. Or its epoch is over: two servers took writes at once.
         """
         try:
             async with self._connection.transaction():
@@ -240,4 +243,5 @@ def _columns(turns: Sequence[Turn]) -> tuple[list[Any], ...]:
         [entry.occurred_at for entry in entries],
         [entry.body for entry in entries],
         [stored_filterable(entry.type, entry.body) for entry in entries],
+        [turn.awaited for turn in turns],
     )

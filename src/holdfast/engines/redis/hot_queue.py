@@ -178,7 +178,7 @@ def _turn(shard: int, mark: bytes, said: list[bytes], deliveries: int) -> HotTur
     """
     turn = mark.decode()
     try:
-        _, name, _, position, _, _, _, payload = said
+        _, name, kind, position, _, _, _, payload = said
         session, _, event = name.decode().partition(":")
         epoch, seq = map(int, position.decode().split(" "))
         session, event = check_id("session", unquote(session)), check_id("event", unquote(event))
@@ -186,4 +186,4 @@ def _turn(shard: int, mark: bytes, said: list[bytes], deliveries: int) -> HotTur
         seq.to_bytes(8, signed=True)
     except (ValueError, OverflowError, InvalidInputError):
         return HotTurn(turn, "", f"stream entry {shard}/{turn}", 0, 0, resp(said), deliveries)
-    return HotTurn(turn, session, event, epoch, seq, payload, deliveries)
+    return HotTurn(turn, session, event, epoch, seq, payload, deliveries, kind == b"c")

@@ -102,6 +102,9 @@ class Turn:
     entry: LogEntry | None
     problem: str = ""
     """Why it becomes a dead letter without an attempt to store it; empty if it is to be stored."""
+    awaited: bool = False
+    """Whether its writer acknowledges it only once it is stored. If its epoch is over, it is stored
+    at the end of its session, behind what was acknowledged meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +137,9 @@ class Found:
 
     rested: bool = False
     """Whether the session was unloaded from the hot log since, with everything flushed."""
+
+    over: bool = False
+    """Whether the session is in a later epoch than the entry."""
 
 
 @dataclass(frozen=True, slots=True)

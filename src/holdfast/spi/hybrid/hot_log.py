@@ -129,6 +129,8 @@ class HotTurn:
     seq: int
     payload: bytes
     deliveries: int
+    awaited: bool = False
+    """Whether its writer acknowledges it only once it is stored."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
--- version: 10
+-- version: 11
 -- Functions that processes of an earlier version call while this one is rolled out. They do not say
 -- what a filter sees of a body: it is read from the body when one asks.
 
@@ -53,9 +53,21 @@ CREATE OR REPLACE FUNCTION holdfast.flush_events(
 ) RETURNS TABLE (place int, outcome text, ahead int)
 LANGUAGE sql
 AS $$
-    SELECT * FROM holdfast.flush_turns(
+    SELECT * FROM holdfast.store_turns(
         the_tenant, the_sessions, the_epochs, the_seqs, the_agents, the_types, the_ids, the_runs,
-        the_times, the_bodies, NULL);
+        the_times, the_bodies, NULL, NULL);
+$$;
+
+CREATE OR REPLACE FUNCTION holdfast.flush_turns(
+    the_tenant text, the_sessions text[], the_epochs int[], the_seqs bigint[], the_agents text[],
+    the_types text[], the_ids text[], the_runs text[], the_times timestamptz[], the_bodies text[],
+    the_filterables text[]
+) RETURNS TABLE (place int, outcome text, ahead int)
+LANGUAGE sql
+AS $$
+    SELECT * FROM holdfast.store_turns(
+        the_tenant, the_sessions, the_epochs, the_seqs, the_agents, the_types, the_ids, the_runs,
+        the_times, the_bodies, the_filterables, NULL);
 $$;
 
 -- The index of words has another form now. A process that reads or writes the earlier one gets the error of

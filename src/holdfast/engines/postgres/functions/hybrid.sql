@@ -1,4 +1,4 @@
--- version: 5
+-- version: 6
 -- Sessions that Redis numbers, and what it flushes.
 
 -- Writers with one more; beyond sixteen they are not told apart.
@@ -78,12 +78,14 @@ BEGIN
 END
 $$;
 
--- Store a batch of turns where Redis has put them, and tell what became of each, and in which epoch the
--- session is by now if that is ahead. Sessions are locked in the order of their ids.
-CREATE OR REPLACE FUNCTION holdfast.flush_turns(
+-- Store a batch of turns at their positions in Redis. Returns the outcome of each, and the epoch of its
+-- session if that is ahead of the turn's. Sessions are locked in the order of their ids. An awaited turn, whose
+-- writer acknowledges it once it is stored, is not stored in an epoch that is over, since later events may be
+-- acknowledged already: its outcome is 'behind', as is that of the awaited turns of its session after it.
+CREATE OR REPLACE FUNCTION holdfast.store_turns(
     the_tenant text, the_sessions text[], the_epochs int[], the_seqs bigint[], the_agents text[],
     the_types text[], the_ids text[], the_runs text[], the_times timestamptz[], the_bodies text[],
-    the_filterables text[]
+    the_filterables text[], the_awaited boolean[]
 ) RETURNS TABLE (place int, outcome text, ahead int)
 LANGUAGE plpgsql
 AS $$
@@ -102,10 +104,13 @@ BEGIN
     RETURN QUERY
     WITH input AS MATERIALIZED (
         SELECT i.*, s.key, s.epoch AS now_epoch, s.seq AS now_seq, s.owner,
-               coalesce(s.subject, s.owner) AS subject
+               coalesce(s.subject, s.owner) AS subject,
+               bool_or(i.awaited AND i.epoch < s.epoch) OVER (PARTITION BY s.key ORDER BY i.at)
+                   AND i.awaited AS is_behind
         FROM unnest(the_sessions, the_epochs, the_seqs, the_agents, the_types, the_ids, the_runs,
-                    the_times, the_bodies, the_filterables) WITH ORDINALITY
-            AS i (session, epoch, seq, agent, type, id, run, occurred_at, body, filterable, at)
+                    the_times, the_bodies, the_filterables, the_awaited) WITH ORDINALITY
+            AS i (session, epoch, seq, agent, type, id, run, occurred_at, body, filterable, awaited,
+                  at)
         JOIN holdfast.sessions s ON s.tenant = the_tenant AND s.id = i.session
     ), judged AS MATERIALIZED (
         SELECT i.*,
@@ -119,6 +124,7 @@ BEGIN
                         AND (t.run IS NULL OR t.run = i.run)
                         AND (t.types IS NULL OR i.type = ANY (t.types))
                 ) THEN 'covered'
+                WHEN e.at IS NULL AND i.is_behind THEN 'behind'
                 WHEN e.at IS NULL THEN 'new'
                 WHEN NOT holdfast.is_same_event(e.stored, i.agent, i.type, i.run, i.body)
                     THEN 'conflict'

@@ -58,7 +58,7 @@ WHERE tenant = $1 AND id = $2 AND (seq > 0 OR reserved > 0 OR hot) AND deleted_a
 -- name: find
 -- What became of entries that left Redis: $2 sessions, $3 ids, $4 epochs, $5 seqs, $6 to $9 what they
 -- say. Where and with which time each is stored, and whether it says the same; whether a clear covers it,
--- whether it is a dead letter, and whether its session was released since.
+-- whether it is a dead letter, whether its session was released since, and whether its epoch is over.
 SELECT e.epoch, e.seq, e.occurred_at,
     holdfast.is_same_event(e, i.agent, i.type, i.run, i.body),
     EXISTS (
@@ -75,7 +75,8 @@ SELECT e.epoch, e.seq, e.occurred_at,
         SELECT FROM holdfast.dead_letters d
         WHERE d.tenant = $1 AND d.session = i.session AND d.epoch = i.epoch AND d.seq = i.seq
             AND d.event = i.id),
-    COALESCE(NOT s.hot AND NOT s.overtaken, false)
+    COALESCE(NOT s.hot AND NOT s.overtaken, false),
+    COALESCE(i.epoch < s.epoch, false)
 FROM unnest($2::text[], $3::text[], $4::int[], $5::bigint[], $6::text[], $7::text[], $8::text[],
             $9::text[]) WITH ORDINALITY
     AS i (session, id, epoch, seq, agent, type, run, body, at)
@@ -126,7 +127,7 @@ SELECT pg_try_advisory_xact_lock(hashtextextended('holdfast flush ' || $1::text,
 
 -- name: flush
 -- Store a batch of turns at their places.
-SELECT * FROM holdfast.flush_turns($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
+SELECT * FROM holdfast.store_turns($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
 -- name: bury
 -- Put a turn among the dead letters: $2 its id there.

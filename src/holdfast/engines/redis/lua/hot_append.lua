@@ -11,6 +11,8 @@
 local sessions = ARGV[4] + 0
 local soft, hard = ARGV[2] + 0, ARGV[3] + 0
 local first_key, first_arg, writer, older = 4 * sessions, 6 + sessions, ARGV[5], ARGV[6]
+-- An entry whose writer waits until it is stored has its position in the field 'c', others in 'n'.
+local field = writer == '' and 'c' or 'n'
 local positions, marks, todo, crowded, event = {}, {}, {}, 0, 0
 for at = 1, #KEYS - first_key do
   local seen = redis.call('GET', KEYS[first_key + at])
@@ -70,7 +72,7 @@ for s = 1, sessions do
       local arg = first_arg + 4 * at - 3
       local position = string.format('%s %.0f', there[1], seq)
       local mark = redis.call('XADD', KEYS[4 * s - 3], '*',
-        'k', ARGV[arg], 'n', position, 'a', ARGV[arg + 1], 'p', ARGV[arg + 3])
+        'k', ARGV[arg], field, position, 'a', ARGV[arg + 1], 'p', ARGV[arg + 3])
       redis.call('RPUSH', KEYS[4 * s - 1], mark .. ' ' .. position)
       redis.call('SET', KEYS[first_key + at], position .. ' ' .. ARGV[arg + 2])
       positions[at], marks[at] = position, mark

@@ -2,6 +2,7 @@
 -- KEYS: log, session, late, work, the key that remembers its event id.
 -- ARGV: tenant, soft limit of the log's length, name, agent, digest with time, payload, the writer that
 -- acknowledges before the entry is stored or ''.
+-- An entry whose writer waits until it is stored has its position in the field 'c', others in 'n'.
 -- Returns its stream id and position; nothing, with nothing written, in all other cases: call hot_append.
 -- include promotion
 local log, session = KEYS[1], KEYS[2]
@@ -24,7 +25,8 @@ local position = there[1] .. ' ' .. seq
 if redis.call('SETNX', KEYS[5], position .. ' ' .. ARGV[5]) == 0 then
   return false
 end
-local mark = redis.call('XADD', log, '*', 'k', ARGV[3], 'n', position, 'a', ARGV[4], 'p', ARGV[6])
+local mark = redis.call('XADD', log, '*',
+  'k', ARGV[3], ARGV[7] == '' and 'c' or 'n', position, 'a', ARGV[4], 'p', ARGV[6])
 local head = mark .. ' ' .. position
 redis.call('RPUSH', KEYS[3], head)
 redis.call('HSET', session, 'seq', seq, 'pending', there[4] + 1)
