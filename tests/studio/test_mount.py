@@ -137,6 +137,34 @@ async def test_an_open_stream_does_not_hold_the_service_up(state: State) -> None
         assert [line async for line in lines if line.startswith("event: changed")] == []
 
 
+async def test_the_stream_of_an_owner_names_no_task_of_another(state: State) -> None:
+    async with (
+        _serving(state) as (url, _),
+        _logged_in(url, await _key(state, "ana")) as ana,
+        _logged_in(url, await _key(state, "ops", KeyScope.OPERATOR)) as operator,
+    ):
+        for client, sees in ((ana, False), (operator, True)):
+            request = client.build_request("GET", "/studio/live")
+            lines = (await client.send(request, stream=True)).aiter_lines()
+            assert '"waiting": 0' in await _next_data(lines)
+            bobs = await state.tasks.submit("tester", ChatMessage.user("of bob"), owner="bob")
+            if sees:
+                assert bobs.id in await _next_data(lines)
+            anas = await state.tasks.submit("tester", ChatMessage.user("of ana"), owner="ana")
+            # What changes later is sent later: a task of another owner would stand before it.
+            found = await _next_data(lines)
+            assert anas.id in found
+            assert bobs.id not in found
+
+
+async def _next_data(lines: AsyncIterator[str]) -> str:
+    async with asyncio.timeout(60):
+        async for line in lines:
+            if line.startswith("data:"):
+                return line
+    raise AssertionError("the stream has ended")
+
+
 async def test_a_short_secret_is_refused(state: State) -> None:
     with pytest.raises(ConfigError, match="32 characters"):
         StudioMount(state, ServiceOptions(), secret="hunter2")  # noqa: S106 - a bad one
