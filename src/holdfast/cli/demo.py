@@ -91,6 +91,8 @@ def demo(
                 typer.echo(json.dumps(verdict))
             if not once:
                 play.stay()
+            elif not as_json:
+                play.say("ended; `holdfast studio --demo` shows a world like this one in a browser")
         except KeyboardInterrupt:
             play.say("ending all processes")
             raise typer.Exit(130) from None

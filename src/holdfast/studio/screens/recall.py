@@ -29,6 +29,13 @@ NEIGHBOURS = 3
 
 SINCE = {"day": 1, "week": 7, "month": 30}
 ARMS = {"lexical": "words", "semantic": "meaning"}
+RULES = {
+    "speaker": "said by whom the question names",
+    "session": "others in its session match",
+    "near": "neighbours match",
+    "asks": "is a question itself",
+}
+"""What each rule of recall adds, in words."""
 
 
 async def recall(desk: Desk, request: Request) -> Response:
@@ -63,6 +70,8 @@ async def recall(desk: Desk, request: Request) -> Response:
         arm: max((one.scores.get(arm, 0.0) for one in found), default=0.0) or 1.0 for arm in ARMS
     }
     words = set(tokenize(question))
+    # Without an embedder nothing is compared by meaning.
+    used = {"lexical"}.union(*(one.scores for one in found))
     return desk.page(
         request,
         "recall.html",
@@ -73,7 +82,8 @@ async def recall(desk: Desk, request: Request) -> Response:
         found=found,
         took=took,
         top=top,
-        arms=ARMS,
+        arms={arm: name for arm, name in ARMS.items() if arm in used},
+        rules=RULES,
         best=max((one.score for one in found), default=0.0) or 1.0,
         marked=lambda event: marked(event, words),
         seen=seen,

@@ -40,6 +40,11 @@ async function renew(url = location.href, replace = false) {
       beforeNodeMorphed(old, fresh) {
         if (old.nodeName === "DETAILS" && fresh.setAttribute) fresh.toggleAttribute("open", old.open);
         if (old.nodeName === "DIALOG" && old.open) return false;
+        // An element that draws itself takes the new figures, and keeps its drawing until it has drawn them.
+        if (old.nodeName.startsWith("HF-")) {
+          for (const { name, value } of fresh.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+          return false;
+        }
         if (old.matches?.("form") && old.contains(document.activeElement) && typing) return false;
         if (old.matches?.("[data-one]")) fresh.checked = old.checked;
       },
@@ -57,7 +62,7 @@ let waiting;
 function hear(news) {
   badge(news.waiting);
   const wanted = one("[data-live]")?.dataset.live;
-  if (!wanted || !news.tasks || !(wanted === "*" || news.tasks.includes(wanted))) return;
+  if (!wanted || !(news.ready || (news.tasks && (wanted === "*" || news.tasks.includes(wanted))))) return;
   clearTimeout(waiting);
   waiting = setTimeout(() => renew(), 60);
 }
@@ -69,19 +74,22 @@ function badge(count) {
   for (const each of all("[data-waiting]")) { each.textContent = count > 99 ? "99+" : count; each.hidden = !count; }
 }
 badge(Number(localStorage.getItem(kept) ?? 0));
-bus.onmessage = (event) => hear(event.data);
+const me = Math.random();
+bus.onmessage = ({ data }) => (data.hello ? answer?.(data.hello) : (data.only ?? me) === me && hear(data));
+// What changed after a page was made and before it heard of changes is on no stream: a page is read again when
+// its stream begins. The tab that has the stream tells a new tab that it has begun.
+let answer;
 function lead() {
   const source = new EventSource("/studio/live");
-  source.addEventListener("ready", (event) => { const news = JSON.parse(event.data); bus.postMessage(news); badge(news.waiting); });
-  source.addEventListener("changed", (event) => {
-    const news = JSON.parse(event.data);
-    bus.postMessage(news);
-    hear(news);
-  });
+  answer = (only) => source.readyState === EventSource.OPEN && bus.postMessage({ ready: true, only });
+  const pass = (news) => { bus.postMessage(news); hear(news); };
+  source.addEventListener("ready", (event) => pass({ ...JSON.parse(event.data), ready: true }));
+  source.addEventListener("changed", (event) => pass(JSON.parse(event.data)));
   source.onerror = () => one(".live")?.classList.add("off");
   source.onopen = () => one(".live")?.classList.remove("off");
   return source;
 }
+bus.postMessage({ hello: me });
 if (navigator.locks) {
   navigator.locks.request("holdfast-studio", () => {
     lead();
@@ -148,6 +156,9 @@ chosen();
 
 // ---- clicks and forms ----------------------------------------------------------------------
 addEventListener("click", (event) => {
+  // A click on an event, beside what can be clicked in it, goes to that event.
+  const to = event.target.closest(".ev")?.querySelector("a.no");
+  if (to && !event.target.closest("a,button,input,form,details,pre") && getSelection().isCollapsed) return travel(Number(new URL(to.href).searchParams.get("at")));
   const found = event.target.closest("[data-step],[data-copy],[data-open],[data-close],[data-theme-toggle],tr[data-href]");
   if (!found) return;
   const data = found.dataset;
