@@ -6,9 +6,14 @@ const span = (s) => (s < 1 ? `${Math.round(s * 1000)} ms` : s < 60 ? `${s.toFixe
 
 class Timeline extends HTMLElement {
   static observedAttributes = ["data-picture", "data-at"];
-  connectedCallback() { this.watch = new ResizeObserver(() => this.draw()); this.watch.observe(this); }
-  disconnectedCallback() { this.watch.disconnect(); }
-  attributeChangedCallback() { if (this.isConnected) this.draw(); }
+  connectedCallback() {
+    this.watch = new ResizeObserver(() => this.draw());
+    this.watch.observe(this);
+    // What goes on grows while it is looked at.
+    this.tick = setInterval(() => { if (this.live && !document.hidden) this.draw(); }, 1000);
+  }
+  disconnectedCallback() { this.watch.disconnect(); clearInterval(this.tick); }
+  attributeChangedCallback(name) { if (name === "data-picture") this.read = Date.now(); if (this.isConnected) this.draw(); }
   scale(times, width, left, busy) {
     // Idle stretches take a fixed width, so that a night between two bursts does not hide both.
     const gaps = times.slice(1).map((t, i) => t - times[i]);
@@ -24,7 +29,8 @@ class Timeline extends HTMLElement {
     return { x, breaks: cut.map((c, i) => c && { from: at[i], to: at[i + 1], s: gaps[i] }).filter(Boolean) };
   }
   draw() {
-    const { events, now, live } = JSON.parse(this.dataset.picture);
+    const { events, now: then, live } = JSON.parse(this.dataset.picture), now = then + (Date.now() - this.read) / 1000;
+    this.live = live;
     const width = Math.max(this.clientWidth - 28, 300), left = 132, right = 26;
     if (!events.length) return this.replaceChildren();
     const times = [...new Set([...events.map((e) => e.t), ...(live ? [now] : [])])].sort((a, b) => a - b);
