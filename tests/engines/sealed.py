@@ -11,8 +11,9 @@ from holdfast.engines.key_providers.key_ring import KeyRing
 from holdfast.engines.postgres.data_keys import PostgresDataKeys
 from holdfast.sealing.channels import SealedChannels
 from holdfast.sealing.data_keys import DataKeys
-from holdfast.sealing.log import SealedEpisodes, SealedTranscripts, SealedWake, Stored
+from holdfast.sealing.log import SealedEpisodes, SealedTranscripts, Stored
 from holdfast.sealing.seal import Seal
+from holdfast.sealing.wake import SealedWake
 from holdfast.spi.data_keys import DataKeyStorage
 from holdfast.testing.inmemory import InMemoryHarness
 from holdfast.wiring.sealing import LAYERS, Layer

@@ -90,6 +90,38 @@ class EventByEvent(EpisodicMemory):
         return stored
 
 
+@mutant("episodes", "test_a_session_has_the_subject_that_it_was_started_with",
+        "test_a_fork_is_about_the_subject_of_its_session")  # fmt: skip
+class SubjectsAreNotStored(InMemoryEpisodes):
+    """A session forgets whom it is about."""
+
+    async def start_session(self, *args: Any) -> Any:
+        return await super().start_session(*args[:3])
+
+
+@mutant(
+    "episodes",
+    "test_starting_a_session_about_another_subject_is_a_conflict_and_nothing_is_changed",
+)
+class TheFirstSubjectStays(InMemoryEpisodes):
+    """A start of a session about somebody else keeps the first subject, and says nothing."""
+
+    async def start_session(self, session: str, *args: Any) -> Any:
+        there = session in self._log.sessions
+        return await super().start_session(session, *(args[:2] if there else args))
+
+
+@mutant("episodes", "test_a_subject_that_is_not_an_id_is_refused_and_no_session_is_started")
+class AnySubject(EpisodicMemory):
+    """Any subject is taken."""
+
+    async def start_session(self, agent_id: Any, session_id: Any = None, **how: Any) -> Any:
+        try:
+            return await super().start_session(agent_id, session_id, **how)
+        except InvalidInputError:
+            return await super().start_session(agent_id, session_id)
+
+
 @mutant("episodes", "test_end_session_keeps_the_first_end")
 class EndMovesTheEnd(InMemoryEpisodes):
     """Ending a session again moves its end."""

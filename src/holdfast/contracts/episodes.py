@@ -9,7 +9,7 @@ from holdfast.contracts.event_log import Events
 from holdfast.contracts.paging import cursor_of_session, session_before
 from holdfast.spi.episodes import EpisodeStorage, SessionScope
 from holdfast.spi.id_page import IdPage
-from holdfast.values.checks import check_count, check_id, check_ids
+from holdfast.values.checks import check_count, check_id, check_ids, check_subject
 from holdfast.values.codec import encode_object
 from holdfast.values.deprecation import renamed
 from holdfast.values.errors import InvalidInputError, NotFoundError
@@ -130,6 +130,9 @@ class EpisodicMemory(Events):
     - a reranker sees the events of the owner who asks, under their own ids
     - sessions are created on first use
     - start_session is idempotent and keeps what was started
+    - a session has the subject that it was started with
+    - starting a session about another subject is a conflict and nothing is changed
+    - a subject that is not an id is refused and no session is started
     - a session that ended may be started again
     - end_session keeps the first end
     - ending an unknown session is a NotFoundError
@@ -161,6 +164,7 @@ class EpisodicMemory(Events):
     - a fork into a session that is or was another is a conflict and nothing is written
     - a fork of an unknown session or beyond its end is refused
     - a fork belongs to the owner of its session
+    - a fork is about the subject of its session
     - delete_events removes the events with these ids and says how many were there
     - deleted events are never recalled nor in a transcript
     - sequence numbers are never reused after delete_events
@@ -200,19 +204,27 @@ class EpisodicMemory(Events):
         session_id: str | None = None,
         *,
         metadata: dict[str, Any] | None = None,
+        subject: str | None = None,
     ) -> Session:
         """Start a session, or reopen an existing one; ``metadata`` replaces its metadata.
 
-        ::
+        ``subject`` is the id of the person whom it is about, if that is not its owner:
+        ``state.erase(subject=)`` deletes it with all that is stored under its id. Raises
+        ``ConflictError`` if the session exists and is about somebody else, or about nobody. ::
 
             session = await episodes.start_session(agent, metadata={"channel": "mail"})
+            about = await episodes.start_session(agent, "s1", subject="ana")
         """
         agent = self._scope.agent(agent_id)
         name = new_id() if session_id is None else session_id
         session = self._scope.id("session_id", name)
         text = None if metadata is None else encode_object(metadata, field="metadata")
         self._limits.check_value("metadata", text or "")
-        return self._scope.own_session(await self._storage.start_session(session, agent, text))
+        # Engines without subjects do not have the fourth argument.
+        about = () if subject is None else (check_subject(subject),)
+        return self._scope.own_session(
+            await self._storage.start_session(session, agent, text, *about)
+        )
 
     async def end_session(self, session_id: str) -> Session:
         """Mark a session as ended; its log stays.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TypeAlias
 
@@ -102,7 +103,13 @@ class Eraser:
         )
 
     async def _scopes(self, scope: ErasureScope) -> list[ErasureScope]:
-        """Return the scope, and one for each fork of its session: a fork has copies of its data."""
+        """Return the scope, and one for each fork of its session: a fork has copies of its data.
+
+        The scope of a subject has the sessions that are about it now.
+        """
+        if scope.kind == "subject":
+            sessions = frozenset(await self._storage.sessions_about(scope.id))
+            return [replace(scope, sessions=sessions)]
         forks = await self._storage.forks(scope.id) if scope.kind == "session" else ()
         return [*(ErasureScope("session", one) for one in forks), scope]
 

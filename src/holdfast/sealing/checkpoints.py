@@ -20,7 +20,8 @@ from holdfast.values.sealed import SEALED, is_sealed
 class SealedCheckpoints(CheckpointStorage):
     """Encrypts what a ``CheckpointStorage`` stores.
 
-    Equal labels of one owner are encrypted to the same bytes, so that ``list`` finds them. ::
+    The key is that of the subject of the session with the thread's id. Equal labels of one owner
+    are encrypted to the same bytes with the owner's key, so that ``list`` finds them. ::
 
         checkpoints = SealedCheckpoints(PostgresCheckpoints(engine), sealing)
     """
@@ -35,8 +36,9 @@ class SealedCheckpoints(CheckpointStorage):
         self._seal.check("checkpoint.labels", *put.labels.values())
         for value in (made.body, made.metadata, *filter(None, put.values.values())):
             _check_kind(value)
-        sealer, blind = await self._sealer(made.thread), await self._seal.blind()
-        if sealer is not None and blind is not None:
+        sealer, blind = await self._seal.session_sealer(made.thread), await self._seal.blind()
+        labels = await self._sealer(made.thread)
+        if sealer is not None and labels is not None and blind is not None:
             values = {
                 channel: value and sealer.typed(_value(channel, made), value)
                 for channel, value in put.values.items()
@@ -46,7 +48,7 @@ class SealedCheckpoints(CheckpointStorage):
             put = dataclasses.replace(
                 put,
                 checkpoint=dataclasses.replace(made, body=body, metadata=metadata),
-                labels=_labels(sealer, blind, put.labels),
+                labels=_labels(labels, blind, put.labels),
                 values=values,
             )
         await self._inner.put(put)
@@ -57,7 +59,7 @@ class SealedCheckpoints(CheckpointStorage):
         """Store writes of a checkpoint."""
         for one in writes:
             _check_kind(one.value)
-        sealer = await self._sealer(thread)
+        sealer = await self._seal.session_sealer(thread)
         if sealer is not None:
             writes = [
                 dataclasses.replace(one, value=sealer.typed(_write(id, one), one.value))

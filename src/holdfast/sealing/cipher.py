@@ -68,13 +68,15 @@ class Box:
             ) from None
 
 
-def bound_to(tenant: str, place: Place) -> bytes:
+def bound_to(tenant: str, place: Place, *owner: str) -> bytes:
     """Return the associated data that binds an encrypted value to its tenant and place.
+
+    A value that has the key of another subject than its owner is bound to the owner too.
 
     >>> bound_to("acme", Place("state", "s1", "step"))
     b'["acme","state","s1","step"]'
     """
-    return encode_json([tenant, *place]).encode()
+    return encode_json([tenant, *place, *owner]).encode()
 
 
 def seal(key: OpenKey, data: bytes, bound: bytes, *, again: bool) -> bytes:

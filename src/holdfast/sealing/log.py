@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from holdfast.sealing.cipher import Place
 from holdfast.sealing.seal import Opener, Seal
-from holdfast.sealing.states import open_state, seal_patches
+from holdfast.sealing.states import seal_patches
 from holdfast.spi.episodes import (
     EpisodeStorage,
     EventScope,
@@ -20,17 +20,14 @@ from holdfast.spi.hybrid.hot_entry import PositionedEntry
 from holdfast.spi.id_page import IdPage
 from holdfast.spi.log_entry import LogEntry, TranscriptPage
 from holdfast.spi.transcripts import MessageRow, Tail, TranscriptKey, Transcripts
-from holdfast.spi.wake import SessionWake
 from holdfast.values.codec import decode_json, encode_json
 from holdfast.values.errors import ConflictError
 from holdfast.values.events import Event, Recalled, Session
 from holdfast.values.explanations import Explanation
 from holdfast.values.filters import Filter
-from holdfast.values.identity import AgentId
 from holdfast.values.owners import split_owned
 from holdfast.values.sealed import WORDS, is_sealed
 from holdfast.values.states import ExpectedWrite, Patched
-from holdfast.values.wakes import Wake
 
 Stored: TypeAlias = Callable[[str, list[str]], Awaitable[Sequence[Event]]]
 """Reads the stored, encrypted events of a session by their ids."""
@@ -50,7 +47,7 @@ async def seal_entries(sealing: Seal, entries: Iterable[LogEntry]) -> list[LogEn
     blind = await sealing.blind()
     for entry in entries:
         sealing.check("payload", entry.body)
-        sealer = await sealing.sealer(split_owned(entry.session)[0])
+        sealer = await sealing.session_sealer(entry.session)
         if sealer is None or blind is None:
             found.append(entry)
             continue
@@ -167,6 +164,7 @@ class SealedEpisodes(EpisodeStorage):
     def __init__(self, inner: EpisodeStorage, seal: Seal) -> None:
         self._inner = inner
         self._seal = seal
+        seal.subjects.read = inner.get_session
 
     async def append(
         self,
@@ -228,17 +226,24 @@ class SealedEpisodes(EpisodeStorage):
         found = await self._inner.nearest(await self._blind(scope), vector, limit)
         return found._replace(found=await self._open_hits(found.found))
 
-    async def start_session(self, session: str, agent: str, metadata: str | None) -> Session:
+    async def start_session(
+        self, session: str, agent: str, metadata: str | None, subject: str | None = None
+    ) -> Session:
         """Create or reopen a session."""
-        blind, sealer = await self._seal.blind(), await self._seal.sealer(split_owned(session)[0])
+        blind = await self._seal.blind()
+        if subject is None:
+            sealer = await self._seal.session_sealer(session)
+        else:
+            sealer = await self._seal.sealer_about(split_owned(session)[0], subject)
         if metadata is not None:
             self._seal.check("metadata", metadata)
             if sealer is not None and blind is not None:
                 scalars = blind.scalars(decode_json(metadata))
                 metadata = sealer.json(_METADATA, metadata, scalars)
-        [found] = await self._open_sessions(
-            [await self._inner.start_session(session, agent, metadata)]
-        )
+        about = () if subject is None else (subject,)
+        stored = await self._inner.start_session(session, agent, metadata, *about)
+        self._seal.subjects.remember(session, stored.subject)
+        [found] = await self._open_sessions([stored])
         return found
 
     async def end_session(self, session: str) -> Session | None:
@@ -266,12 +271,16 @@ class SealedEpisodes(EpisodeStorage):
 
     async def fork(self, session: str, at: int | None, into: str) -> Session:
         """Copy a log into a new session."""
-        [found] = await self._open_sessions([await self._inner.fork(session, at, into)])
+        stored = await self._inner.fork(session, at, into)
+        self._seal.subjects.remember(into, stored.subject)
+        [found] = await self._open_sessions([stored])
         return found
 
     async def delete_session(self, session: str) -> bool:
         """Delete a session with its log."""
-        return await self._inner.delete_session(session)
+        existed = await self._inner.delete_session(session)
+        self._seal.subjects.forget(session)
+        return existed
 
     async def delete_events(self, session: str, ids: list[str]) -> int:
         """Delete events by their ids."""
@@ -320,34 +329,6 @@ class SealedEpisodes(EpisodeStorage):
             )
             for one in sessions
         ]
-
-
-class SealedWake(SessionWake):
-    """Decrypts the events and state that a ``SessionWake`` returns.
-
-    ::
-
-        wakes = SealedWake(PostgresWake(engine), sealing)
-    """
-
-    def __init__(self, inner: SessionWake, seal: Seal) -> None:
-        self._inner = inner
-        self._seal = seal
-        self.brings_events = inner.brings_events
-
-    async def wake(self, session_id: str) -> Wake:
-        """Return the status of a session."""
-        found = await self._inner.wake(session_id)
-        events = await open_events(self._seal, found.events)
-        state = found.state and await open_state(self._seal, session_id, found.state)
-        return dataclasses.replace(found, events=events, state=state)
-
-    async def wake_all(self, agent_id: AgentId) -> Wake | None:
-        """Return one status for all sessions that an agent started."""
-        found = await self._inner.wake_all(agent_id)
-        if found is None:
-            return None
-        return dataclasses.replace(found, events=await open_events(self._seal, found.events))
 
 
 async def open_events(sealing: Seal, events: Sequence[Event]) -> list[Event]:

@@ -10,9 +10,11 @@ from typing import Any
 from holdfast.sealing.blind import Blind
 from holdfast.sealing.cipher import Box, Place, bound_to, number_of_text, seal
 from holdfast.sealing.data_keys import INDEX, DataKeys, OpenKey
+from holdfast.sealing.session_subjects import SessionSubjects
 from holdfast.values.checkpoints import TypedBytes
 from holdfast.values.codec import decode_json, encode_json
 from holdfast.values.errors import CodecError, NotSupportedError, SealedError
+from holdfast.values.owners import split_owned
 from holdfast.values.sealed import SEALED, SEALED_TEXT, check_unsealed, is_sealed
 
 _BEGIN = f'{{"{SEALED}":"'
@@ -21,14 +23,19 @@ _MOST_OWNERS = 10_000
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Sealer:
-    """Encrypts values with the data key of one subject."""
+    """Encrypts values with the data key of one subject.
+
+    ``owner`` is set if that is another subject than the owner of the record.
+    """
 
     tenant: str
     key: OpenKey
+    owner: tuple[str, ...] = ()
 
     def bytes(self, place: Place, data: bytes, *, again: bool = False) -> bytes:
         """Encrypt bytes; see ``cipher.seal`` for ``again``."""
-        return seal(self.key, data, bound_to(self.tenant, place), again=again)
+        bound = bound_to(self.tenant, place, *self.owner)
+        return seal(self.key, data, bound, again=again)
 
     def box(self, place: Place, text: str, *, again: bool = False) -> str:
         """Encrypt a text. Returns base64."""
@@ -69,13 +76,20 @@ class Opener:
         return self._keys[_text_box(text).number]
 
     def bytes(self, subject: str, place: Place, box: Box) -> bytes:
-        """Decrypt bytes. Raises ``SealedError`` if they have the key of another subject."""
+        """Decrypt bytes of a record that belongs to ``subject``.
+
+        Raises ``SealedError`` if they have the key of somebody else, unless they were encrypted
+        for a record of this subject that is about somebody else.
+        """
         key = self._keys[box.number]
-        if key.subject not in ("", subject):
+        if key.subject in ("", subject):
+            return box.open(key, bound_to(self.tenant, place))
+        try:
+            return box.open(key, bound_to(self.tenant, place, subject))
+        except SealedError:
             raise SealedError(
                 "a sealed value does not open here: it was sealed with the key of another owner"
-            )
-        return box.open(key, bound_to(self.tenant, place))
+            ) from None
 
     def json(self, subject: str, place: Place, value: Any) -> Any:
         """Decrypt a decoded JSON value; one that is not encrypted is returned as it is."""
@@ -120,6 +134,7 @@ class Seal:
         self._plain_vectors = plain_vectors
         self.owners: dict[str, str] = {}
         """The owners of tasks, which never change."""
+        self.subjects = SessionSubjects()
 
     def remember_owner(self, task_id: str, owner: str) -> None:
         """Cache the owner of a task, so that it need not be read from the store.
@@ -142,6 +157,29 @@ class Seal:
         if self.keys is None:
             return None
         return Sealer(self._tenant, await self.keys.of_subject(subject))
+
+    async def session_sealer(self, session: str) -> Sealer | None:
+        """Return the object that encrypts what is stored under the id of a session.
+
+        It has the key of the session's subject, or else of its owner. ::
+
+            sealer = await sealing.session_sealer("s1")
+        """
+        if self.keys is None:
+            return None
+        return await self.sealer_about(split_owned(session)[0], await self.subjects.of(session))
+
+    async def sealer_about(self, owner: str, subject: str) -> Sealer | None:
+        """Return the object that encrypts values of an owner that are about a subject.
+
+        ::
+
+            sealer = await sealing.sealer_about("ben", "ana")
+        """
+        if self.keys is None:
+            return None
+        key = await self.keys.of_subject(subject)
+        return Sealer(self._tenant, key, () if subject == owner else (owner,))
 
     async def blind(self) -> Blind | None:
         """Return the object that makes keyed digests; ``None`` without keys.
@@ -172,12 +210,13 @@ class Seal:
         return Opener(self._tenant, await self.keys.load(numbers))
 
     def forget(self, numbers: Sequence[int]) -> None:
-        """Delete destroyed keys from the cache of unwrapped keys.
+        """Delete destroyed keys from the cache of unwrapped keys, and all subjects of sessions.
 
         ::
 
             sealing.forget([7])
         """
+        self.subjects.forget()
         if self.keys is not None:
             self.keys.forget(numbers)
 

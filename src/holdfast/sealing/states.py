@@ -70,8 +70,8 @@ async def seal_write(sealing: Seal, write: StateWrite) -> StateWrite:
         await storage.write(await seal_write(sealing, write), None)
     """
     sealing.check("state", *write.values.values())
-    owner, own = split_owned(write.session)
-    sealer, blind = await sealing.sealer(owner), await sealing.blind()
+    own = split_owned(write.session)[1]
+    sealer, blind = await sealing.session_sealer(write.session), await sealing.blind()
     if sealer is None or blind is None:
         return write
     values: dict[str, str] = {}

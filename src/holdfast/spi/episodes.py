@@ -12,7 +12,7 @@ from holdfast.spi.hybrid.hot_entry import PositionedEntry
 from holdfast.spi.id_page import IdPage
 from holdfast.spi.log_entry import LogEntry
 from holdfast.values.codec import decode_json
-from holdfast.values.errors import InvalidInputError, NotSupportedError
+from holdfast.values.errors import ConflictError, InvalidInputError, NotSupportedError
 from holdfast.values.events import Event, Recalled, Session
 from holdfast.values.filters import Filter, matches
 from holdfast.values.owners import RESERVED, split_owned
@@ -223,12 +223,29 @@ class EventStorage(Protocol):
         """
 
 
+def other_subject(session: str) -> ConflictError:
+    """Return the error for a start of a session that exists and is about somebody else.
+
+    >>> other_subject("s1").kind
+    'session'
+    """
+    return ConflictError(
+        "session", session, "it exists and is about another subject: start a new session"
+    )
+
+
 class EpisodeStorage(EventStorage, Protocol):
     """The events and sessions of one tenant. A start or a first event creates a session."""
 
     @abstractmethod
-    async def start_session(self, session: str, agent: str, metadata: str | None) -> Session:
-        """Create a session, or reopen it, and return it. ``metadata=None`` keeps its metadata."""
+    async def start_session(
+        self, session: str, agent: str, metadata: str | None, subject: str | None = None
+    ) -> Session:
+        """Create a session, or reopen it, and return it. ``metadata=None`` keeps its metadata.
+
+        A new session is about ``subject``; a fork of it too. Raises ``ConflictError`` if it exists
+        and is about somebody else; ``None`` asks nothing.
+        """
 
     @abstractmethod
     async def end_session(self, session: str) -> Session | None:

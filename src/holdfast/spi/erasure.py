@@ -88,6 +88,14 @@ class ErasureStorage(Protocol):
         session, its tombstone or the fork itself exists.
         """
 
+    async def sessions_about(self, subject: str) -> Sequence[str]:
+        """Return the sessions that were started about a subject, by stored ids.
+
+        Also deleted ones, until ``finish``: more may be stored under their ids. None by default.
+        """
+        del subject
+        return ()
+
     @abstractmethod
     async def begin(self, draft: ErasureDraft) -> ErasureRecord:
         """Store an erasure, or return the unfinished one of the same scope."""

@@ -40,7 +40,7 @@ async def fill(store: Callable[..., Any], *, ttl_seconds: float = 86_400.0) -> d
 
 async def _fill_memory(store: Callable[..., Any], ttl_seconds: float) -> None:
     episodes, facts = store("episodes"), store("long_term")
-    await episodes.start_session(ANA, "s1", metadata={"port": "Brest"})
+    await episodes.start_session(ANA, "s1", metadata={"port": "Brest"}, subject="ravi")
     await episodes.append(
         [
             Event(ANA, "s1", "decision", {"use": "postgres", "n": TEXT}, occurred_at=NOON),

@@ -110,6 +110,15 @@ async def test_a_fork_into_a_session_that_is_or_was_another_is_a_conflict_and_no
     assert await _notes(store, "s4") == ["a"]
 
 
+async def test_a_fork_is_about_the_subject_of_its_session(store: Any) -> None:
+    await store.start_session(ANA, "s1", subject="ravi")
+    await _noted(store, "a", "b")
+    assert (await store.fork("s1", "s2", at=1)).subject == "ravi"
+    await store.fork("s2", "s3")
+    await store.delete_session("s1")
+    assert [(await store.get_session(one)).subject for one in ("s2", "s3")] == ["ravi", "ravi"]
+
+
 async def test_a_fork_of_an_unknown_session_or_beyond_its_end_is_refused(store: Any) -> None:
     with pytest.raises(NotFoundError):
         await store.fork("nothing", "s2")

@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.contracts.owner_scope import OwnerScope
 from holdfast.testing.harness import Harness
-from holdfast.values.errors import InvalidInputError, NotFoundError
+from holdfast.values.errors import ConflictError, InvalidInputError, NotFoundError
 from holdfast.values.events import Event
 from holdfast.values.identity import ALL_AGENTS, AgentId
 
@@ -43,6 +43,65 @@ async def test_start_session_is_idempotent_and_keeps_what_was_started(store: Any
     assert (changed.started_at, changed.metadata) == (first.started_at, {})
     minted = await store.start_session(ANA)
     assert await store.get_session(minted.id) == minted
+
+
+async def test_a_session_has_the_subject_that_it_was_started_with(
+    harness: Harness, store: Any
+) -> None:
+    about = await store.start_session(ANA, "s1", subject="ravi")
+    assert about.subject == "ravi"
+    await store.append([_event("x"), _event("y", session="s2")])
+    await store.end_session("s1")
+    again = await store.start_session(BEN, "s1", metadata={"n": 1})
+    assert (again.subject, again.agent_id, again.ended_at) == ("ravi", ANA, None)
+    assert await store.start_session(ANA, "s1", subject="ravi") == again
+    await harness.reopen()
+    store = harness.store(CONTRACT)
+    assert [(await store.get_session(one)).subject for one in ("s1", "s2")] == ["ravi", ""]
+    for by in ("started_at", "last_active_at"):
+        found = {one.id: one.subject for one in await store.list_sessions(ANA, by=by)}
+        assert found == {"s1": "ravi", "s2": ""}
+    # A deleted session leaves its subject to none that comes after it.
+    await store.delete_session("s1")
+    await store.append([_event("new")])
+    assert (await store.get_session("s1")).subject == ""
+    await store.delete_session("s1")
+    assert (await store.start_session(ANA, "s1", subject="ben")).subject == "ben"
+    await store.delete_session("s1")
+    assert (await store.start_session(ANA, "s1")).subject == ""
+
+
+async def test_starting_a_session_about_another_subject_is_a_conflict_and_nothing_is_changed(
+    harness: Harness, store: Any
+) -> None:
+    await store.append([_event("x", session="s2")])
+    first = await store.start_session(ANA, "s1", metadata={"n": 1}, subject="ravi")
+    first = await store.end_session("s1")
+    for session, subject in (("s1", "ben"), ("s2", "ravi")):
+        with pytest.raises(ConflictError) as caught:
+            await store.start_session(ANA, session, metadata={"n": 2}, subject=subject)
+        assert (caught.value.kind, caught.value.key) == ("session", session)
+    assert await store.get_session("s1") == first
+    assert ((await store.get_session("s2")).subject, first.metadata) == ("", {"n": 1})
+    # Another tenant and another owner have a session of the same id.
+    other = harness.store(CONTRACT, tenant="other")
+    assert (await other.start_session(ANA, "s1", subject="ben")).subject == "ben"
+    theirs = store.for_owner(OwnerScope("ann"))
+    await theirs.start_session(ANA, "s1", subject="ben")
+    with pytest.raises(ConflictError) as caught:
+        await theirs.start_session(ANA, "s1", subject="ravi")
+    assert caught.value.key == "s1"
+
+
+async def test_a_subject_that_is_not_an_id_is_refused_and_no_session_is_started(
+    store: Any,
+) -> None:
+    wrong: Any
+    for wrong in ("", "x" * 600, "holdfast.x", 5):
+        with pytest.raises(InvalidInputError) as caught:
+            await store.start_session(ANA, "s1", subject=wrong)
+        assert caught.value.field == "subject"
+    assert await store.get_session("s1") is None
 
 
 async def test_a_session_that_ended_may_be_started_again(store: Any) -> None:

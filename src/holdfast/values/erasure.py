@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 from holdfast.values.owners import owned_id, split_owned
 
 ErasureKind: TypeAlias = Literal["tenant", "subject", "agent", "session"]
-"""What a scope names. The subject is the owner of the data."""
+"""What a scope names. The subject of data is its owner, or whom it names instead."""
 
 Counts: TypeAlias = dict[str, int]
 """Number of records by store; stores without any are left out."""
@@ -17,7 +17,7 @@ Counts: TypeAlias = dict[str, int]
 
 @dataclass(frozen=True, slots=True)
 class ErasureScope:
-    """Whose data to delete: a tenant, an owner, an agent or a session. Ids are stored ids.
+    """Whose data to delete: a tenant, a subject, an agent or a session. Ids are stored ids.
 
     >>> ErasureScope("subject", "ana").has_owner("ana")
     True
@@ -25,6 +25,8 @@ class ErasureScope:
 
     kind: ErasureKind
     id: str
+    sessions: frozenset[str] = field(default=frozenset(), repr=False)
+    """For a subject: the sessions of others that are about it, also deleted ones."""
 
     def has_id(self, stored: str) -> bool:
         """Return whether a stored id is in scope by its owner; for a tenant, every id is.
@@ -38,7 +40,11 @@ class ErasureScope:
 
     def has_session(self, stored: str) -> bool:
         """Return whether everything under the stored id of a session is in scope."""
-        return self.has_id(stored) or (self.kind == "session" and stored == self.id)
+        return (
+            self.has_id(stored)
+            or (self.kind == "session" and stored == self.id)
+            or stored in self.sessions
+        )
 
     def has_agent(self, stored: str) -> bool:
         """Return whether everything of an agent is in scope."""
@@ -61,6 +67,7 @@ class ErasureScope:
             self.has_owner(owner)
             or (self.kind == "agent" and owned_id(owner, agent) == self.id)
             or (self.kind == "session" and owned_id(owner, session_id) == self.id)
+            or (bool(self.sessions) and owned_id(owner, session_id) in self.sessions)
         )
 
 

@@ -122,6 +122,8 @@ class Session:
     """The session that it was forked from."""
     parent_at: int | None = None
     """The ``seq`` up to which the log of its parent was copied."""
+    subject: str = ""
+    """Whom it is about, if not its owner."""
 
     @property
     def cursor(self) -> str:

@@ -309,6 +309,7 @@ class BlockingEpisodicMemory:
         session_id: str | None = ...,
         *,
         metadata: dict[str, Any] | None = ...,
+        subject: str | None = ...,
     ) -> Session: ...
 
 @type_check_only

@@ -18,11 +18,12 @@ from holdfast.sealing.documents import SealedDocuments
 from holdfast.sealing.facts import SealedFacts
 from holdfast.sealing.graph import SealedGraph
 from holdfast.sealing.items import SealedItems
-from holdfast.sealing.log import SealedEpisodes, SealedTranscripts, SealedWake, Stored
+from holdfast.sealing.log import SealedEpisodes, SealedTranscripts, Stored
 from holdfast.sealing.schedules import SealedSchedules
 from holdfast.sealing.seal import Seal
 from holdfast.sealing.states import SealedStates
 from holdfast.sealing.tasks.ledger import SealedLedger
+from holdfast.sealing.wake import SealedWake
 from holdfast.spi.episodes import EpisodeStorage
 from holdfast.spi.key_provider import KeyProvider
 from holdfast.values.errors import ConfigError, InvalidInputError, NotSupportedError

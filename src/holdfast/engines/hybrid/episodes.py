@@ -97,9 +97,11 @@ class HybridEpisodes(EpisodeStorage):
         dimension, found = await self._durable.nearest(scope, vector, limit)
         return NearestEvents(dimension, _degraded(found, degraded))
 
-    async def start_session(self, session: str, agent: str, metadata: str | None) -> Session:
+    async def start_session(
+        self, session: str, agent: str, metadata: str | None, subject: str | None = None
+    ) -> Session:
         """Create or reopen a session."""
-        return await self._durable.start_session(session, agent, metadata)
+        return await self._durable.start_session(session, agent, metadata, subject)
 
     async def end_session(self, session: str) -> Session | None:
         """End a session and return it; ``None`` if it does not exist."""

@@ -31,6 +31,7 @@ def dump_sessions(engine: InMemory, tenant: str, at: datetime) -> Iterator[of.Se
             ended_at=one.ended_at,
             parent=one.parent,
             parent_at=one.parent_at,
+            subject=one.subject,
         )
 
 
@@ -41,6 +42,7 @@ def load_session(engine: InMemory, tenant: str, one: of.SessionRecord) -> None:
         *(one.id, one.agent, one.started_at, one.ended_at, one.metadata, one.epoch, one.seq),
         parent=one.parent,
         parent_at=one.parent_at,
+        subject=one.subject,
     )
     sessions.setdefault(one.id, stored)
 

@@ -17,6 +17,7 @@ from holdfast.spi.episodes import (
     NearestEvents,
     RecallQuestion,
     SessionScope,
+    other_subject,
 )
 from holdfast.spi.hybrid.hot_entry import PositionedEntry
 from holdfast.spi.id_page import IdPage
@@ -86,9 +87,15 @@ class InMemoryEpisodes(EpisodeStorage):
         """Return the events whose vectors are closest to this vector."""
         return self._recall.nearest(scope, vector, limit)
 
-    async def start_session(self, session: str, agent: str, metadata: str | None) -> Session:
+    async def start_session(
+        self, session: str, agent: str, metadata: str | None, subject: str | None = None
+    ) -> Session:
         """Create or reopen a session."""
-        record = self._log.session(session, agent, self._engine.now())
+        there = self._log.sessions.get(session)
+        if there is not None and subject not in (None, there.subject):
+            raise other_subject(session)
+        record = there or self._log.session(session, agent, self._engine.now())
+        record.subject = record.subject or subject or ""
         record.ended_at = None
         if metadata is not None:
             record.metadata = metadata
@@ -188,4 +195,5 @@ def _to_session(record: SessionRecord, *, by_activity: bool = False) -> Session:
         last_active_at=last if by_activity else None,
         parent=record.parent,
         parent_at=record.parent_at,
+        subject=record.subject,
     )

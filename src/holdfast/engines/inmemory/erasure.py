@@ -76,6 +76,10 @@ class InMemoryErasures(ErasureStorage):
         owner, _ = split_owned(session_id)
         return [one for one in reversed(found[1:]) if split_owned(one)[0] == owner]
 
+    async def sessions_about(self, subject: str) -> Sequence[str]:
+        """Return the sessions about a subject, also deleted ones."""
+        return self._engine.table(self._tenant, SessionLog).about(subject)
+
     async def begin(self, draft: ErasureDraft) -> ErasureRecord:
         """Store an erasure. If its scope has an unfinished one, return that instead."""
         for one in self._data.erasures.values():
@@ -119,6 +123,8 @@ class InMemoryErasures(ErasureStorage):
             return record
         if number != self._data.last.number + 1:
             return None
+        if record.kind == "subject":
+            self._engine.table(self._tenant, SessionLog).forget_subject(record.scope_id)
         self._data.last = LastReceipt(number, sha256)
         self._data.erasures[erasure_id] = dataclasses.replace(
             record,

@@ -25,6 +25,7 @@ class SessionRecord:
     seq: int = 0
     parent: str | None = None
     parent_at: int | None = None
+    subject: str = ""
     rows: dict[str, Row] = field(default_factory=dict)
     transcripts: dict[str, dict[str, Row]] = field(default_factory=dict)
 
@@ -42,6 +43,7 @@ class SessionLog:
     dimension: int | None = None
     _indexes: dict[str, EventIndex] = field(default_factory=dict)
     _deleted: dict[str, int] = field(default_factory=dict)
+    _subjects: dict[str, str] = field(default_factory=dict)
 
     def append(
         self, entries: Sequence[LogEntry], vectors: Sequence[list[float]] | None, now: datetime
@@ -63,6 +65,7 @@ class SessionLog:
         """Return the session, created on first use."""
         if session_id not in self.sessions:
             seq = self._deleted.pop(session_id, 0)
+            self._subjects.pop(session_id, None)
             self.sessions[session_id] = SessionRecord(session_id, agent, now, seq=seq)
         return self.sessions[session_id]
 
@@ -145,6 +148,8 @@ class SessionLog:
         session = self.sessions.pop(session_id, None)
         if session is not None:
             self._deleted[session_id] = session.seq
+            if session.subject:
+                self._subjects[session_id] = session.subject
         return session is not None
 
     def fork(self, source: SessionRecord, at: int, into: str, now: datetime) -> SessionRecord:
@@ -153,6 +158,7 @@ class SessionLog:
             *(into, source.agent, now, None, source.metadata, source.epoch, at),
             parent=source.id,
             parent_at=at,
+            subject=source.subject,
         )
         self.sessions[into] = fork
         for row in source.rows.values():
@@ -160,6 +166,15 @@ class SessionLog:
                 copy = replace(row, session=into, asks=False, speaker="", borrows=False)
                 self._store(fork, copy, self.given_vector(row))
         return fork
+
+    def about(self, subject: str) -> list[str]:
+        """Return the sessions about a subject, also the deleted ones."""
+        deleted = [one for one, whom in self._subjects.items() if whom == subject]
+        return [one.id for one in self.sessions.values() if one.subject == subject] + deleted
+
+    def forget_subject(self, subject: str) -> None:
+        """Forget which deleted sessions were about a subject."""
+        self._subjects = {one: whom for one, whom in self._subjects.items() if whom != subject}
 
     def deleted(self) -> dict[str, int]:
         """Return the counters of deleted sessions, by session."""

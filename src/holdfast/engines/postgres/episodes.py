@@ -22,6 +22,7 @@ from holdfast.spi.episodes import (
     NearestEvents,
     RecallQuestion,
     SessionScope,
+    other_subject,
 )
 from holdfast.spi.hybrid.hot_entry import PositionedEntry
 from holdfast.spi.id_page import IdPage
@@ -101,10 +102,15 @@ class PostgresEpisodes(EpisodeStorage):
         """Return the events whose vectors are closest to this vector."""
         return await self._recall.by_vector(vector, scope, limit)
 
-    async def start_session(self, session: str, agent: str, metadata: str | None) -> Session:
+    async def start_session(
+        self, session: str, agent: str, metadata: str | None, subject: str | None = None
+    ) -> Session:
         """Create or reopen a session."""
-        what = (self._tenant, session, agent, metadata)
-        return _session(await self._engine.fetchrow(_SQL["start_session"], *what, safe=True))
+        what = (self._tenant, session, agent, metadata, subject)
+        row = await self._engine.fetchrow(_SQL["start_session"], *what, safe=True)
+        if row is None:
+            raise other_subject(session)
+        return _session(row)
 
     async def end_session(self, session: str) -> Session | None:
         """End a session and return it; ``None`` if it does not exist."""
@@ -185,4 +191,5 @@ def _session(row: Any) -> Session:
         last_active_at=row.get("last_active_at"),
         parent=row["parent"],
         parent_at=row["parent_at"],
+        subject=row["subject"] or "",
     )

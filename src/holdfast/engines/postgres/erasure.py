@@ -64,6 +64,11 @@ class PostgresErasures(ErasureStorage):
         rows = await self._engine.fetch(_SQL["forks"], self._tenant, session_id, safe=True)
         return [row["id"] for row in rows]
 
+    async def sessions_about(self, subject: str) -> Sequence[str]:
+        """Return the sessions about a subject, also deleted ones."""
+        rows = await self._engine.fetch(_SQL["about"], self._tenant, subject, safe=True)
+        return [row["id"] for row in rows]
+
     async def forget_rest(self, scope: ErasureScope) -> None:
         """Delete what no store deletes: the scope's dead letters, index entries and counters."""
         await self._engine.fetch(_SQL["rest"], self._tenant, scope.kind, scope.id, safe=True)

@@ -683,6 +683,7 @@ CREATE TABLE holdfast.sessions (
 CREATE UNIQUE INDEX sessions_by_key ON holdfast.sessions USING btree (tenant, key);
 CREATE INDEX sessions_by_parent ON holdfast.sessions USING btree (tenant, parent) WHERE (parent IS NOT NULL);
 CREATE INDEX sessions_by_start ON holdfast.sessions USING btree (tenant, started_at DESC, id DESC);
+CREATE INDEX sessions_by_subject ON holdfast.sessions USING btree (tenant, subject) WHERE (subject IS NOT NULL);
 CREATE INDEX sessions_by_writer ON holdfast.sessions USING gin (writers) WHERE (writers <> '{}'::text[]);
 CREATE INDEX sessions_deleted ON holdfast.sessions USING btree (deleted_at) WHERE (deleted_at IS NOT NULL);
 CREATE INDEX sessions_of_agent ON holdfast.sessions USING btree (tenant, agent, started_at DESC, id DESC);

@@ -33,6 +33,7 @@ class SessionRecord(Record, frozen=True):
     ended_at: datetime | None = None
     parent: str | None = None
     parent_at: int | None = None
+    subject: str = ""
 
 
 class DeletedSessionRecord(Record, frozen=True):

@@ -177,12 +177,25 @@ class EpisodesMachine(EngineMachine):
             lambda popped: popped and (popped.id, popped.text),
         )
 
-    @rule(agent=AGENTS, session=SESSIONS, metadata=st.none() | st.just({"k": 1}))
-    def start(self, agent: AgentId, session: str, metadata: dict[str, Any] | None) -> None:
-        """Begin, or begin again."""
+    @rule(
+        agent=AGENTS,
+        session=SESSIONS,
+        metadata=st.none() | st.just({"k": 1}),
+        subject=st.none() | st.sampled_from(["ana", "ben"]),
+    )
+    def start(
+        self,
+        agent: AgentId,
+        session: str,
+        metadata: dict[str, Any] | None,
+        subject: str | None,
+    ) -> None:
+        """Begin, or begin again, or fail to because it is about somebody else."""
         self.both(
-            lambda log: log.start_session(agent, session, metadata=metadata),
-            lambda found: (found.id, found.agent_id, found.ended_at, found.metadata),
+            lambda log: log.start_session(agent, session, metadata=metadata, subject=subject),
+            lambda found: (
+                *(found.id, found.agent_id, found.ended_at, found.metadata, found.subject),
+            ),
         )
         self.elapse(1)
 

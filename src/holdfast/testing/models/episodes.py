@@ -165,14 +165,23 @@ class NaiveEpisodes:
             self._ever.append((self._tenant, session_id))
 
     async def start_session(
-        self, agent_id: AgentId, session_id: str, *, metadata: dict[str, Any] | None = None
+        self,
+        agent_id: AgentId,
+        session_id: str,
+        *,
+        metadata: dict[str, Any] | None = None,
+        subject: str | None = None,
     ) -> Session:
         """Open it, or write it anew without its end."""
+        there = await self.get_session(session_id)
+        if there is not None and subject is not None and there.subject != subject:
+            raise ConflictError("session", session_id, "it is about somebody else")
         await self._open(agent_id, session_id)
         kept = await self.get_session(session_id)
         assert kept is not None
         data = kept.metadata if metadata is None else copy.deepcopy(metadata)
-        return self._write(dataclasses.replace(kept, ended_at=None, metadata=data))
+        about = kept.subject if subject is None else subject
+        return self._write(dataclasses.replace(kept, ended_at=None, metadata=data, subject=about))
 
     async def end_session(self, session_id: str) -> Session:
         """Write it anew with its end."""

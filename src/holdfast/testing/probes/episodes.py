@@ -115,6 +115,11 @@ async def _session_metadata(store: Any, value: Any) -> Any:
     return (await store.get_session("s1")).metadata
 
 
+async def _session_subject(store: Any, value: Any) -> Any:
+    session = await store.start_session(ANA, subject=value)
+    return NO_ECHO if value is None else (await store.get_session(session.id)).subject
+
+
 async def _delete_events(store: Any, value: Any) -> Any:
     await store.delete_events(value, ["e1"])
     return NO_ECHO
@@ -256,6 +261,7 @@ PROBES = (
     Probe("recall.where, a bound", "json", _where_bound, judge=_no_bound),
     Probe("start_session.session_id", "id", _start, judge=_none_is_all),
     Probe("start_session.metadata", "object", _session_metadata),
+    Probe("start_session.subject", "id", _session_subject, judge=_none_is_all),
     Probe("delete_events.session_id", "id", _delete_events),
     Probe("delete_events.ids", "id", _delete_events_ids),
     Probe("clear.session_id", "id", _clear),

@@ -1,4 +1,4 @@
--- version: 2
+-- version: 3
 -- Erasures. The first functions are those of ErasureScope.
 
 -- The stored id of an owner's agent or session.
@@ -50,12 +50,18 @@ BEGIN
         GROUP BY f.scope
     ) a;
     DELETE FROM holdfast.dead_letters d
-    WHERE d.tenant = in_tenant AND holdfast.erases_session(in_kind, in_id, d.session);
+    WHERE d.tenant = in_tenant AND (holdfast.erases_session(in_kind, in_id, d.session)
+        OR d.session IN (
+            SELECT s.id FROM holdfast.sessions s
+            WHERE s.tenant = in_tenant AND in_kind = 'subject' AND s.subject = in_id));
     DELETE FROM holdfast.session_moves m
     WHERE m.tenant = in_tenant AND (holdfast.erases_session(in_kind, in_id, m.session)
         OR holdfast.erases_owner(in_kind, in_id, m.owner));
     DELETE FROM holdfast.task_contexts c
-    WHERE c.tenant = in_tenant AND holdfast.erases_task(in_kind, in_id, c.owner, c.id, '')
+    WHERE c.tenant = in_tenant AND (holdfast.erases_task(in_kind, in_id, c.owner, c.id, '')
+            OR holdfast.stored_id(c.owner, c.id) IN (
+                SELECT s.id FROM holdfast.sessions s
+                WHERE s.tenant = in_tenant AND in_kind = 'subject' AND s.subject = in_id))
         AND NOT EXISTS (SELECT FROM holdfast.tasks t
             WHERE t.tenant = c.tenant AND t.context_key = c.key);
     DELETE FROM holdfast.channels c
@@ -109,6 +115,11 @@ CREATE OR REPLACE FUNCTION holdfast.finish_erasure(
 LANGUAGE plpgsql
 AS $$
 BEGIN
+    -- Nothing is left under the ids of these sessions, so whom they were about may be forgotten.
+    UPDATE holdfast.sessions s SET subject = NULL
+    WHERE s.tenant = in_tenant AND s.deleted_at IS NOT NULL AND s.subject = (
+        SELECT e.scope_id FROM holdfast.erasures e
+        WHERE e.tenant = in_tenant AND e.id = in_id AND e.kind = 'subject');
     UPDATE holdfast.erasures e
     SET scope_id = NULL, finished_at = holdfast.now(), number = in_number, receipt = in_receipt,
         sha256 = in_sha256

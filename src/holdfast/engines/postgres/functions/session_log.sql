@@ -1,4 +1,4 @@
--- version: 8
+-- version: 9
 -- The session log: appends, clears and moves.
 
 -- The owner in the stored id of a session; empty for a session that nobody owns.
@@ -58,7 +58,7 @@ BEGIN
     END IF;
     IF found.deleted_at IS NOT NULL THEN
         UPDATE holdfast.sessions s
-        SET agent = the_agent, started_at = holdfast.now(), deleted_at = NULL
+        SET agent = the_agent, started_at = holdfast.now(), deleted_at = NULL, subject = NULL
         WHERE s.tenant = the_tenant AND s.id = the_session
         RETURNING * INTO found;
     END IF;
@@ -485,7 +485,8 @@ AS $$
 $$;
 
 -- Delete a session with its log, its gaps and its dead letters; the ids that are gone, with their places,
--- then a row without an id if there was a session. The row of the session stays, empty, with its counter.
+-- then a row without an id if there was a session. The row of the session stays, empty, with its counter
+-- and its subject, whose erasure still has to find what else is stored under its id.
 CREATE OR REPLACE FUNCTION holdfast.delete_session(the_tenant text, the_session text)
 RETURNS TABLE (id text, epoch int, seq bigint)
 LANGUAGE plpgsql
@@ -511,8 +512,8 @@ BEGIN
         CASE WHEN session.heat > 0 THEN session.epoch END, session.seq) r
     WHERE r.id IS NOT NULL;
     UPDATE holdfast.sessions s
-    SET deleted_at = holdfast.now(), ended_at = NULL, metadata = '{}', agent = '', subject = NULL,
-        parent = NULL, parent_at = NULL
+    SET deleted_at = holdfast.now(), ended_at = NULL, metadata = '{}', agent = '', parent = NULL,
+        parent_at = NULL
     WHERE s.tenant = the_tenant AND s.key = session.key;
     RETURN QUERY SELECT NULL::text, session.epoch, session.seq;
 END
@@ -547,7 +548,8 @@ BEGIN
         the_tenant, session.key, array_agg(e.agent), array_agg(e.epoch), array_agg(e.seq))
     FROM holdfast.events e WHERE e.tenant = the_tenant AND e.session_key = session.key;
     UPDATE holdfast.events e
-    SET agent = new_prefix || substr(e.agent, old_length), owner = whose, subject = whose
+    SET agent = new_prefix || substr(e.agent, old_length), owner = whose,
+        subject = coalesce(session.subject, whose)
     WHERE e.tenant = the_tenant AND e.session_key = session.key;
     UPDATE holdfast.event_vectors v SET agent = new_prefix || substr(v.agent, old_length)
     WHERE v.tenant = the_tenant AND v.session_key = session.key;

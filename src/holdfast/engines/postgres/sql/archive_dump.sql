@@ -4,7 +4,8 @@ SELECT holdfast.now() WHERE $1 <> '';
 
 -- name: sessions
 -- Sessions that are there.
-SELECT s.id, s.agent, s.started_at, s.epoch, s.seq, s.metadata, s.ended_at, s.parent, s.parent_at
+SELECT s.id, s.agent, s.started_at, s.epoch, s.seq, s.metadata, s.ended_at, s.parent, s.parent_at,
+       COALESCE(s.subject, '') AS subject
 FROM holdfast.sessions s
 WHERE s.tenant = $1 AND s.deleted_at IS NULL AND $2::timestamptz IS NOT NULL
 ORDER BY s.id;

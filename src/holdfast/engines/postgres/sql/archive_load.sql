@@ -1,10 +1,13 @@
 -- name: sessions
 -- Sessions, numbered here.
 INSERT INTO holdfast.sessions (
-    tenant, id, agent, started_at, epoch, seq, metadata, ended_at, parent, parent_at)
-SELECT $1, r.* FROM unnest(
+    tenant, id, agent, started_at, epoch, seq, metadata, ended_at, parent, parent_at, subject)
+SELECT $1, r.id, r.agent, r.started_at, r.epoch, r.seq, r.metadata, r.ended_at, r.parent, r.parent_at,
+       NULLIF(r.subject, '')
+FROM unnest(
     $2::text[], $3::text[], $4::timestamptz[], $5::int[], $6::bigint[], $7::text[],
-    $8::timestamptz[], $9::text[], $10::bigint[]) AS r
+    $8::timestamptz[], $9::text[], $10::bigint[], $11::text[])
+    AS r (id, agent, started_at, epoch, seq, metadata, ended_at, parent, parent_at, subject)
 ON CONFLICT DO NOTHING;
 
 -- name: deleted_sessions

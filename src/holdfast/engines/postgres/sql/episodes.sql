@@ -86,25 +86,28 @@ WHERE e.tenant = $1
     AND e.id = ANY ($3::text[]);
 
 -- name: start_session
--- Begin a session, or take up one that is there: $4 metadata or NULL.
-INSERT INTO holdfast.sessions AS s (tenant, id, agent, started_at, metadata)
-VALUES ($1, $2, $3, holdfast.now(), COALESCE($4, '{}'))
+-- Begin a session, or take up one that is there: $4 metadata or NULL, $5 whom it is about or NULL. No row
+-- if it is there and about somebody else.
+INSERT INTO holdfast.sessions AS s (tenant, id, agent, started_at, metadata, subject)
+VALUES ($1, $2, $3, holdfast.now(), COALESCE($4, '{}'), $5)
 ON CONFLICT (tenant, id) DO UPDATE SET
     ended_at = NULL, metadata = COALESCE($4, s.metadata), deleted_at = NULL,
     agent = CASE WHEN s.deleted_at IS NULL THEN s.agent ELSE excluded.agent END,
-    started_at = CASE WHEN s.deleted_at IS NULL THEN s.started_at ELSE excluded.started_at END
-RETURNING id, agent, started_at, ended_at, metadata, parent, parent_at;
+    started_at = CASE WHEN s.deleted_at IS NULL THEN s.started_at ELSE excluded.started_at END,
+    subject = CASE WHEN s.deleted_at IS NULL THEN s.subject ELSE excluded.subject END
+WHERE s.deleted_at IS NOT NULL OR excluded.subject IS NULL OR s.subject = excluded.subject
+RETURNING id, agent, started_at, ended_at, metadata, parent, parent_at, subject;
 
 -- name: end_session
 -- Mark a session as ended; the first end stays, also if the clock went back. Citus reads no clock in a
 -- COALESCE.
 UPDATE holdfast.sessions SET ended_at = LEAST(ended_at, GREATEST(ended_at, holdfast.now()))
 WHERE tenant = $1 AND id = $2 AND deleted_at IS NULL
-RETURNING id, agent, started_at, ended_at, metadata, parent, parent_at;
+RETURNING id, agent, started_at, ended_at, metadata, parent, parent_at, subject;
 
 -- name: get_session
 -- One session.
-SELECT id, agent, started_at, ended_at, metadata, parent, parent_at
+SELECT id, agent, started_at, ended_at, metadata, parent, parent_at, subject
 FROM holdfast.sessions WHERE tenant = $1 AND id = $2 AND deleted_at IS NULL;
 
 -- name: list_sessions
@@ -112,7 +115,7 @@ FROM holdfast.sessions WHERE tenant = $1 AND id = $2 AND deleted_at IS NULL;
 -- filter of their metadata. Where all agents are asked for, another condition stands in place of the one
 -- that names the agent: episodes.py has it.
 SELECT s.id, s.agent, s.started_at, s.ended_at, s.metadata, NULL::timestamptz AS last_active_at,
-       s.parent, s.parent_at
+       s.parent, s.parent_at, s.subject
 FROM holdfast.sessions s
 WHERE s.tenant = $1 AND /* whose */ s.agent = $2 AND s.deleted_at IS NULL
     AND ($4::timestamptz IS NULL OR (s.started_at, s.id) < ($4, $5::text))
@@ -124,7 +127,7 @@ LIMIT (SELECT $3::bigint);
 -- name: list_active_sessions
 -- The same, by the time of their newest event, or that of their start where there is none.
 SELECT s.id, s.agent, s.started_at, s.ended_at, s.metadata, s.last_active_at, s.parent,
-       s.parent_at
+       s.parent_at, s.subject
 FROM (
     SELECT s.*, COALESCE((
         SELECT e.occurred_at FROM holdfast.events e

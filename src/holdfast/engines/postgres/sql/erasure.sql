@@ -1,5 +1,6 @@
 -- Of each store: the keys of its records in a scope, and how many records each key stands for.
--- $2 is the kind of the scope, $3 its id, $4 the limit; NULL for no limit.
+-- $2 is the kind of the scope, $3 its id, $4 the limit; NULL for no limit. What is stored under the id of a
+-- session about a subject is in the scope of the subject, also when the session is deleted.
 
 -- name: keys
 SELECT ARRAY[k.id] AS key, 1 AS records FROM holdfast.api_keys k
@@ -8,17 +9,26 @@ LIMIT $4::bigint;
 
 -- name: schedules
 SELECT ARRAY[s.owner, s.id] AS key, 1 AS records FROM holdfast.schedules s
-WHERE s.tenant = $1 AND holdfast.erases_task($2, $3, s.owner, s.context_id, s.agent)
+WHERE s.tenant = $1 AND (holdfast.erases_task($2, $3, s.owner, s.context_id, s.agent)
+    OR holdfast.stored_id(s.owner, s.context_id) IN (
+        SELECT o.id FROM holdfast.sessions o
+        WHERE o.tenant = $1 AND $2 = 'subject' AND o.subject = $3))
 LIMIT $4::bigint;
 
 -- name: tasks
 -- Also the deleted tasks whose files are still there.
 SELECT ARRAY[f.id] AS key, 1 AS records FROM (
     SELECT t.id FROM holdfast.tasks t
-    WHERE t.tenant = $1 AND holdfast.erases_task($2, $3, t.owner, t.context_id, t.agent)
+    WHERE t.tenant = $1 AND (holdfast.erases_task($2, $3, t.owner, t.context_id, t.agent)
+        OR holdfast.stored_id(t.owner, t.context_id) IN (
+            SELECT o.id FROM holdfast.sessions o
+            WHERE o.tenant = $1 AND $2 = 'subject' AND o.subject = $3))
     UNION
     SELECT c.task_id FROM holdfast.task_cleanup c
-    WHERE c.tenant = $1 AND holdfast.erases_task($2, $3, c.owner, c.context_id, c.agent)
+    WHERE c.tenant = $1 AND (holdfast.erases_task($2, $3, c.owner, c.context_id, c.agent)
+            OR holdfast.stored_id(c.owner, c.context_id) IN (
+                SELECT o.id FROM holdfast.sessions o
+                WHERE o.tenant = $1 AND $2 = 'subject' AND o.subject = $3))
         AND NOT EXISTS (SELECT FROM holdfast.tasks t WHERE t.tenant = c.tenant AND t.id = c.task_id)
 ) f
 LIMIT $4::bigint;
@@ -28,6 +38,7 @@ SELECT CASE WHEN $2 = 'agent' THEN ARRAY[s.id, $3] ELSE ARRAY[s.id] END AS key, 
 FROM holdfast.sessions s
 WHERE s.tenant = $1 AND s.deleted_at IS NULL AND (
     holdfast.erases_session($2, $3, s.id)
+    OR $2 = 'subject' AND s.subject = $3
     OR $2 = 'agent' AND s.key IN (
         SELECT e.session_key FROM holdfast.events e WHERE e.tenant = $1 AND e.agent = $3)
     OR $2 = 'agent' AND s.agent = $3 AND NOT EXISTS (
@@ -37,13 +48,22 @@ LIMIT $4::bigint;
 -- name: states
 SELECT ARRAY[f.session_id] AS key, 1 AS records FROM (
     SELECT s.session_id FROM holdfast.states s
-    WHERE s.tenant = $1 AND holdfast.erases_session($2, $3, s.session_id)
+    WHERE s.tenant = $1 AND (holdfast.erases_session($2, $3, s.session_id)
+        OR s.session_id IN (
+            SELECT o.id FROM holdfast.sessions o
+            WHERE o.tenant = $1 AND $2 = 'subject' AND o.subject = $3))
     UNION
     SELECT s.session_id FROM holdfast.state_snapshots s
-    WHERE s.tenant = $1 AND NOT s.cleared AND holdfast.erases_session($2, $3, s.session_id)
+    WHERE s.tenant = $1 AND NOT s.cleared AND (holdfast.erases_session($2, $3, s.session_id)
+        OR s.session_id IN (
+            SELECT o.id FROM holdfast.sessions o
+            WHERE o.tenant = $1 AND $2 = 'subject' AND o.subject = $3))
     UNION
     SELECT a.session_id FROM holdfast.state_asides a
-    WHERE a.tenant = $1 AND NOT a.gone AND holdfast.erases_session($2, $3, a.session_id)
+    WHERE a.tenant = $1 AND NOT a.gone AND (holdfast.erases_session($2, $3, a.session_id)
+        OR a.session_id IN (
+            SELECT o.id FROM holdfast.sessions o
+            WHERE o.tenant = $1 AND $2 = 'subject' AND o.subject = $3))
 ) f
 LIMIT $4::bigint;
 
@@ -77,6 +97,9 @@ LIMIT $4::bigint;
 -- name: boards
 SELECT ARRAY[b.id] AS key, 1 AS records FROM holdfast.boards b
 WHERE b.tenant = $1 AND (holdfast.erases_session($2, $3, b.conversation_id)
+    OR b.conversation_id IN (
+        SELECT o.id FROM holdfast.sessions o
+        WHERE o.tenant = $1 AND $2 = 'subject' AND o.subject = $3)
     OR $2 = 'agent' AND holdfast.stored_id(holdfast.owner_of(b.conversation_id), b.agent_id) = $3)
 LIMIT $4::bigint;
 
@@ -88,7 +111,10 @@ LIMIT $4::bigint;
 
 -- name: threads
 SELECT ARRAY[t.id] AS key, 1 AS records FROM holdfast.threads t
-WHERE t.tenant = $1 AND holdfast.erases_session($2, $3, t.id)
+WHERE t.tenant = $1 AND (holdfast.erases_session($2, $3, t.id)
+    OR t.id IN (
+        SELECT o.id FROM holdfast.sessions o
+        WHERE o.tenant = $1 AND $2 = 'subject' AND o.subject = $3))
 LIMIT $4::bigint;
 
 -- name: items
@@ -114,6 +140,10 @@ WITH RECURSIVE found AS (
     WHERE holdfast.owner_of(s.id) = holdfast.owner_of($2)
 )
 SELECT f.id FROM found f WHERE f.depth > 0 ORDER BY f.depth DESC, f.id;
+
+-- name: about
+-- The sessions about a subject $2, also the deleted ones.
+SELECT id FROM holdfast.sessions WHERE tenant = $1 AND subject = $2;
 
 -- name: rest
 -- Delete what no store lists.
