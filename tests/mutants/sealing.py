@@ -12,14 +12,16 @@ from typing import Any
 
 from holdfast.engines.inmemory.erasure import InMemoryErasures
 from holdfast.erasure.eraser import Eraser
-from holdfast.sealing import blind, blobs, cipher, data_keys, seal
+from holdfast.sealing import blind, blobs, cipher, data_keys, seal, session_subjects
 from holdfast.sealing.tasks import calls, opener, sealer
+from holdfast.values.owners import split_owned
 
 _STATE = "tests/sealing/test_sealed_state.py::"
 _TASKS = "tests/sealing/test_sealed_tasks.py::"
 _TASK_KEYS = "tests/sealing/test_sealed_task_keys.py::"
 _BLOBS = "tests/sealing/test_sealed_blobs.py::"
 _KEYS = "tests/sealing/test_data_keys.py::"
+_SUBJECTS = "tests/sealing/test_sealed_subjects.py::"
 _MEMORY = "[inmemory]"
 
 
@@ -84,6 +86,40 @@ def owners_share_a_key() -> None:
         return await found(self, subject if subject == data_keys.INDEX else "")
 
     _put(data_keys.DataKeys, "of_subject", of_subject)
+
+
+_ROTATES = f"{_KEYS}test_new_keys_encrypt_what_is_new_and_what_is_old_stays_readable{_MEMORY}"
+
+
+@seal_mutant(_ROTATES)
+def a_rotation_replaces_the_key_of_digests() -> None:
+    """The key of the index is replaced too, so that no old word is found."""
+    _put(data_keys, "INDEX", "another name")
+
+
+@seal_mutant(_ROTATES)
+def what_is_compared_has_the_current_key() -> None:
+    """A retry from before a rotation, and an old topic, are not found again."""
+    _put(seal.Sealer, "bytes", lambda self, place, data, *, again=False: cipher.seal(
+        self.key, data, cipher.bound_to(self.tenant, place, *self.owner), again=again))  # fmt: skip
+
+
+@seal_mutant(
+    f"{_SUBJECTS}test_a_session_about_a_person_does_not_open_without_the_key_of_that_person{_MEMORY}"
+)
+def sessions_have_the_key_of_their_owner() -> None:
+    """Whom a session is about is not looked at."""
+
+    async def of(_: Any, session: str) -> str:
+        return split_owned(session)[0]
+
+    _put(session_subjects.SessionSubjects, "of", of)
+
+
+@seal_mutant(f"{_SUBJECTS}test_a_sealed_event_about_a_person_opens_only_for_its_owner{_MEMORY}")
+def what_is_about_others_is_bound_to_no_owner() -> None:
+    """A value about a person opens in the record of any owner."""
+    _put(seal, "bound_to", lambda tenant, place, *_: cipher.bound_to(tenant, place))
 
 
 @seal_mutant(

@@ -11,7 +11,7 @@ from typing import cast
 import pytest
 
 import holdfast
-from holdfast import Settings
+from holdfast import ChatMessage, Settings, State
 from holdfast.engines.inmemory.data_keys import InMemoryDataKeys
 from holdfast.engines.inmemory.engine import InMemory
 from holdfast.engines.key_providers.key_ring import KeyRing, ring_of_file, ring_of_text
@@ -21,12 +21,14 @@ from holdfast.errors import ConfigError, InvalidInputError, SealedError
 from holdfast.sealing.cipher import Box, Place, bound_to, seal
 from holdfast.sealing.data_keys import KEPT_SECONDS, DataKeys
 from holdfast.values.failpoints import failpoint
+from holdfast.values.owners import owned_id
 from tests.engines.postgres_database import connected, empty_database
 from tests.sealing.conftest import RING
 from tests.sealing.conftest import Place as World
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
+AGENT = "writer"
 OLD, NEW = bytes(range(32)), bytes(range(1, 33))
 
 
@@ -174,6 +176,115 @@ async def test_a_rotation_whose_process_is_killed_goes_on() -> None:
             for at in range(5):
                 found = await state.for_owner(f"owner{at}").short_term.get_state("s1")
                 assert found == {"step": at}
+
+
+async def test_new_keys_encrypt_what_is_new_and_what_is_old_stays_readable(
+    place: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.wiring.erasure.KEPT_SECONDS", 0)
+    state = await place.open()
+    ana, ben = state.for_owner("ana"), state.for_owner("ben")
+    said = ChatMessage.user("the tide is low", id="m1")
+    for view in (ana, ben):
+        await view.history.append(AGENT, said, session_id="s1")
+        await view.short_term.set_state("old", {"step": 1})
+        await view.long_term.save(AGENT, "ana sails", topic="boats", idempotency_key="k")
+    old = await _numbers(state)
+    assert await state.ops.rotate_dek() == 2
+    new = await _numbers(state)
+    assert {subject: len(numbers) for subject, numbers in new.items()} == {
+        "ana": 2,
+        "ben": 2,
+        "holdfast.index": 1,
+    }
+    for reader in (state, await place.open()):
+        again, key = reader.for_owner("ana"), reader._connections.seal("default").keys
+        assert key is not None
+        current = await key.of_subject("ana")
+        assert {current.number} == new["ana"] - old["ana"]
+        assert await again.short_term.get_state("old") == {"step": 1}
+        # Retries from before, and what is narrowed by a value that is compared.
+        await again.history.append(AGENT, said, session_id="s1")
+        [found] = await again.history.get_messages(AGENT, session_id="s1")
+        assert found.text == "the tide is low"
+        await again.long_term.save(AGENT, "ana sails", topic="boats", idempotency_key="k")
+        assert len(await again.long_term.search(AGENT, "", topic="boats")) == 1
+        [hit] = await again.episodes.recall(AGENT, "tide")
+        assert hit.event.id == "m1"
+        # What is written now has the new key.
+        await again.short_term.set_state("new", {"step": 2})
+        box = Box.of_text(await _state_box(reader, owned_id("ana", "new")))
+        assert box.number == current.number
+    # A second rotation, of what is old enough, and one that finds nothing old.
+    assert await state.ops.rotate_dek(older_than_seconds=3600) == 0
+    assert await state.ops.rotate_dek() == 2
+    with pytest.raises(InvalidInputError, match="older_than_seconds"):
+        await state.ops.rotate_dek(older_than_seconds=-1)
+    await ana.short_term.set_state("newest", {"step": 3})
+    hers = (await _numbers(state))["ana"]
+    assert len(hers) == 3
+    report = await state.erase(subject="ana")
+    assert report.receipt is not None
+    assert set(report.receipt["data_keys"]) == hers
+    assert "ana" not in await _numbers(state)
+    assert await ben.short_term.get_state("old") == {"step": 1}
+    with pytest.raises(ConfigError, match="not sealed"):
+        await (await place.open(None)).ops.rotate_dek()
+
+
+async def test_of_two_rotations_at_once_one_replaces_each_key(place: World) -> None:
+    states = [await place.open() for _ in range(3)]
+    for at in range(4):
+        await states[0].for_owner(f"owner{at}").short_term.set_state("s1", {"step": at})
+    counts = await asyncio.gather(*(one.ops.rotate_dek() for one in states))
+    found = await _numbers(states[0])
+    assert sum(len(numbers) - 1 for numbers in found.values()) == sum(counts)
+    for at in range(4):
+        for state in states:
+            assert await state.for_owner(f"owner{at}").short_term.get_state("s1") == {"step": at}
+
+
+async def test_a_replacement_of_keys_whose_process_is_killed_goes_on() -> None:
+    settings = Settings(auto_migrate=True)
+    async with empty_database() as url:
+        async with holdfast.open(url, settings=settings, seal=RING) as state:
+            for at in range(5):
+                await state.for_owner(f"owner{at}").short_term.set_state("s1", {"step": at})
+        async with connected(url) as connection:
+            await connection.execute(
+                "UPDATE holdfast.data_keys SET created_at = created_at - interval '2 days'"
+            )
+        code = (
+            _ROTATING.replace("before_rewrap", "before_replace")
+            .replace("rotate_kek()", "rotate_dek(older_than_seconds=86_400)")
+            .replace('"k2": bytes(range(1, 33)), ', "")
+        )
+        for _ in range(2):
+            dying = await asyncio.create_subprocess_exec(sys.executable, "-c", code, url, "2")
+            assert await dying.wait() == -signal.SIGKILL
+        async with holdfast.open(url, settings=settings, seal=RING) as state:
+            assert await state.ops.rotate_dek(older_than_seconds=86_400) == 1
+            assert sorted(map(len, (await _numbers(state)).values())) == [1, 2, 2, 2, 2, 2]
+            for at in range(5):
+                found = await state.for_owner(f"owner{at}").short_term.get_state("s1")
+                assert found == {"step": at}
+
+
+async def _numbers(state: State) -> dict[str, set[int]]:
+    """The numbers of all data keys, by subject."""
+    storage = state._connections.data_keys
+    assert storage is not None
+    found: dict[str, set[int]] = {}
+    for one in await storage("default").page(0, 1000):
+        found.setdefault(one.subject, set()).add(one.number)
+    return found
+
+
+async def _state_box(state: State, session: str) -> str:
+    """A sealed value of a working state, as it is stored."""
+    stored = await state.short_term._storage._inner.read(session, None)  # type: ignore[attr-defined]
+    [value] = stored.state.values()
+    return str(value["holdfast.sealed"])
 
 
 async def test_keys_are_read_from_text_and_from_a_file_of_its_owner_alone(tmp_path: Path) -> None:

@@ -37,6 +37,11 @@ async def _rotate(monkeypatch: pytest.MonkeyPatch) -> None:
         assert await _run("keys", "rotate-kek") == "rewrapped 0 data keys\n"
         shown = await _doctor()
         assert "2 data keys by 'k2'" in shown
+        assert (
+            await _run("keys", "rotate-dek", "--older-than-days", "1") == "replaced 0 data keys\n"
+        )
+        assert await _run("keys", "rotate-dek") == "replaced 1 data keys\n"
+        assert "3 data keys by 'k2'" in await _doctor()
         assert "2222" not in shown
         async with holdfast.open(url, settings=Settings(seal="env:", keys=NEW)) as state:
             assert await state.short_term.get_state("s1") == {"step": 1}

@@ -135,6 +135,33 @@ def rotate_kek(*, tenant: Tenant = "", all_tenants: AllTenants = False) -> None:
     typer.echo(f"rewrapped {asyncio.run(work()):,} data keys")
 
 
+@app.command(name="rotate-dek")
+def rotate_dek(
+    *,
+    tenant: Tenant = "",
+    older_than_days: Annotated[
+        float | None, typer.Option(min=0.0, help="Only the keys that are so many days old.")
+    ] = None,
+) -> None:
+    """Replace the data keys of an encrypted tenant: what is written from now on has new ones.
+
+    What is there stays readable with the keys that it has. An erasure destroys all keys of its
+    subject. Values that are compared when they are encrypted, such as topics, keep the first key.
+    If it is interrupted, run it again; with --older-than-days it leaves what it has done.
+
+    For example:
+
+        HOLDFAST_SEAL=file:/etc/holdfast/keys holdfast keys rotate-dek --older-than-days 30
+    """
+
+    async def work() -> int:
+        async with open_shared(tenant) as state:
+            age = older_than_days * _DAY_SECONDS if older_than_days else None
+            return await state.ops.rotate_dek(older_than_seconds=age)
+
+    typer.echo(f"replaced {asyncio.run(work()):,} data keys")
+
+
 @app.command(name="list")
 def list_(*, tenant: Tenant = "", as_json: Json = False) -> None:
     """List the keys of a tenant, including revoked and expired ones, oldest first."""

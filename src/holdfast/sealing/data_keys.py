@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any
 
@@ -40,6 +40,8 @@ class OpenKey:
     secret: bytes = field(repr=False)
     made: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     """Ciphers and keys that were derived from the secret, cached as long as this object lives."""
+    first: OpenKey | None = field(default=None, repr=False)
+    """The subject's first key, if this is a later one. It encrypts what must stay equal."""
 
     def derived(self, purpose: bytes) -> bytes:
         """Return a key for one purpose, derived from the secret.
@@ -79,7 +81,9 @@ class DataKeys:
         self._numbers: dict[str, int] = {}
 
     async def of_subject(self, subject: str) -> OpenKey:
-        """Return the key of a subject; create a missing one. If two processes do, the first wins.
+        """Return the current key of a subject; create a missing one.
+
+        If two processes do, the first wins.
 
         ::
 
@@ -90,6 +94,10 @@ class DataKeys:
             return kept
         found = await self._storage.of_subject(subject) or await self._make(subject)
         key = await self._unwrap(found)
+        if found.first:
+            first = (await self.load([found.first]))[found.first]
+            key = replace(key, first=first)
+            self._kept[key.number] = (self._clock() + KEPT_SECONDS, key)
         self._numbers[subject] = key.number
         return key
 
@@ -126,6 +134,34 @@ class DataKeys:
             subject: number for subject, number in self._numbers.items() if number in self._kept
         }
 
+    async def rotate(
+        self, older_than_seconds: float, progress: Callable[[int], None] | None = None
+    ) -> int:
+        """Replace the current keys that are so old by new ones. Returns how many.
+
+        The replaced ones stay, for what they encrypted. If a call was interrupted, call it again;
+        with ``older_than_seconds`` it leaves those that are done. ::
+
+            replaced = await keys.rotate(86_400)
+        """
+        due: list[DataKey] = []
+        while page := await self._storage.current(
+            older_than_seconds, due[-1].number if due else 0, _PAGE
+        ):
+            due += page
+        replaced = 0
+        for old in due:
+            # Words are found by their digests: with another key of these, no old one would be.
+            if old.subject == INDEX:
+                continue
+            hit("keys.before_replace")
+            if await self._storage.replace(await self._draft(old.subject), old.number):
+                self.forget([old.number])
+                replaced += 1
+                if progress is not None:
+                    progress(1)
+        return replaced
+
     async def rewrap(self, progress: Callable[[int], None] | None = None) -> int:
         """Wrap all keys with the provider's current KEK. Returns how many changed.
 
@@ -151,11 +187,14 @@ class DataKeys:
         return changed
 
     async def _make(self, subject: str) -> DataKey:
+        return await self._storage.add(await self._draft(subject))
+
+    async def _draft(self, subject: str) -> DataKey:
         number = secrets.randbits(_NUMBER_BITS) + 1
         draft = DataKey(number, subject, self._provider.current, b"")
         secret = secrets.token_bytes(_KEY_BYTES)
         wrapped = await self._provider.wrap(draft.kek, secret, self._context(draft))
-        return await self._storage.add(draft._replace(wrapped=wrapped))
+        return draft._replace(wrapped=wrapped)
 
     async def _unwrap(self, stored: DataKey) -> OpenKey:
         secret = await self._provider.unwrap(stored.kek, stored.wrapped, self._context(stored))

@@ -113,6 +113,9 @@ class SealedFacts(LongTermStorage):
         topics = await self._sealer(scope)
         if sealer is None or topics is None or blind is None:
             return draft
+        if draft.key is None:
+            # Nobody compares it with a retry.
+            sealer = sealer.newest
         return dataclasses.replace(
             draft,
             content=_content(sealer, blind, scope, draft.content, language),
@@ -130,6 +133,8 @@ class SealedFacts(LongTermStorage):
             return change
         old = await self._inner.get(scope, change.supersedes)
         sealer = await self._sealer(scope, old.subject if old else "") or topics
+        if change.key is None:
+            sealer = sealer.newest
         return dataclasses.replace(
             change,
             content=_content(sealer, blind, scope, change.content, language),

@@ -53,7 +53,8 @@ async def seal_entries(sealing: Seal, entries: Iterable[LogEntry]) -> list[LogEn
             continue
         payload = decode_json(entry.body)
         words = blind.event(entry.type, payload, entry.occurred_at)
-        body = sealer.json(
+        # A retry from before a rotation has other bytes: ``as_stored`` finds those that are stored.
+        body = sealer.newest.json(
             _body(entry.id),
             entry.body,
             {WORDS: words.to_json(), **blind.scalars(payload)},

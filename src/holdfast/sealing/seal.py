@@ -25,6 +25,7 @@ _MOST_OWNERS = 10_000
 class Sealer:
     """Encrypts values with the data key of one subject.
 
+    Values of which equal ones must be equal (``again``) have its first key, also after a rotation.
     ``owner`` is set if that is another subject than the owner of the record.
     """
 
@@ -32,10 +33,18 @@ class Sealer:
     key: OpenKey
     owner: tuple[str, ...] = ()
 
+    @property
+    def newest(self) -> Sealer:
+        """The same with the current key for all values: a retry after a rotation differs."""
+        if self.key.first is None:
+            return self
+        return dataclasses.replace(self, key=dataclasses.replace(self.key, first=None))
+
     def bytes(self, place: Place, data: bytes, *, again: bool = False) -> bytes:
         """Encrypt bytes; see ``cipher.seal`` for ``again``."""
+        key = (self.key.first or self.key) if again else self.key
         bound = bound_to(self.tenant, place, *self.owner)
-        return seal(self.key, data, bound, again=again)
+        return seal(key, data, bound, again=again)
 
     def box(self, place: Place, text: str, *, again: bool = False) -> str:
         """Encrypt a text. Returns base64."""

@@ -8,18 +8,24 @@ from typing import NamedTuple, Protocol
 
 
 class DataKey(NamedTuple):
-    """A data key of a subject, wrapped by the KEK with the id ``kek``."""
+    """A data key of a subject, wrapped by the KEK with the id ``kek``.
+
+    ``first`` is the number of the subject's first key, or 0 for that key itself.
+    """
 
     number: int
     subject: str
     kek: str
     wrapped: bytes
+    first: int = 0
 
 
 class DataKeyStorage(Protocol):
-    """The data keys of one tenant: one for each subject. The caller checks all arguments.
+    """The data keys of one tenant: each subject has a current one, and those that it replaced.
 
-    An erasure destroys them: see ``ErasureStorage.shred``.
+    The caller checks all arguments.
+
+    An erasure destroys all of a subject: see ``ErasureStorage.shred``.
     """
 
     @abstractmethod
@@ -28,7 +34,18 @@ class DataKeyStorage(Protocol):
 
     @abstractmethod
     async def of_subject(self, subject: str) -> DataKey | None:
-        """Return the key of a subject, or ``None``."""
+        """Return the current key of a subject, or ``None``."""
+
+    @abstractmethod
+    async def replace(self, key: DataKey, was: int) -> bool:
+        """Store a key as the current one of its subject if that has the number ``was``.
+
+        The replaced key stays, for the values that it encrypted. Returns whether it was replaced.
+        """
+
+    @abstractmethod
+    async def current(self, older_than_seconds: float, after: int, limit: int) -> Sequence[DataKey]:
+        """Return current keys made so long ago, with a number above ``after``, ascending."""
 
     @abstractmethod
     async def of_numbers(self, numbers: Sequence[int]) -> Sequence[DataKey]:

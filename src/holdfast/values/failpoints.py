@@ -13,6 +13,7 @@ FAILPOINTS = (
     "erase.after_shred",
     "erase.after_delete",
     "erase.after_pass",
+    "keys.before_replace",
     "keys.before_rewrap",
     "append.after_hot",
     "append.after_reserve",

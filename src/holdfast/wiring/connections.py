@@ -139,6 +139,13 @@ class Connections:
         keys = self.seal(tenant).keys
         return 0 if keys is None else await keys.rewrap(progress)
 
+    async def rotate(
+        self, tenant: str, older_than_seconds: float, progress: Callable[[int], None] | None
+    ) -> int:
+        """Replace a tenant's data keys that are so old by new ones. Returns how many."""
+        keys = self.seal(tenant).keys
+        return 0 if keys is None else await keys.rotate(older_than_seconds, progress)
+
     @property
     def engines(self) -> dict[str, str]:
         """Return the engine name by attribute."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from holdfast.contracts.tasks.checks import check_agents
 from holdfast.contracts.tasks.work import WorkSignal
 from holdfast.values.backlog import Backlog, PoolUse
-from holdfast.values.checks import check_count, check_optional_id
+from holdfast.values.checks import check_count, check_optional_id, check_seconds
 from holdfast.values.deprecation import renamed
 from holdfast.values.erasure import ErasureRecord
 from holdfast.values.errors import ConfigError, NotSupportedError, UnavailableError
@@ -232,6 +232,31 @@ class Ops:
             for after in page:
                 changed += await found.rewrap(after, progress)
         return changed
+
+    async def rotate_dek(
+        self,
+        progress: Callable[[int], None] | None = None,
+        *,
+        older_than_seconds: float | None = None,
+    ) -> int:
+        """Replace the data keys of the tenant by new ones. Returns how many.
+
+        New content is encrypted with the new keys, in other processes within a minute. Old content
+        stays as it is and readable: its keys stay until an erasure destroys them. Topics, labels of
+        checkpoints, channel events, digests of steps, forms, and facts with an idempotency key keep
+        the first key, since they are compared; so do digests of words. If a call was interrupted,
+        call it again: with ``older_than_seconds``, it leaves the keys that it has replaced. ::
+
+            replaced = await state.ops.rotate_dek(older_than_seconds=30 * 86_400)
+        """
+        self._connections.check_usable()
+        self._refuse("rotate_dek")
+        if self._connections.provider is None or self._connections.data_keys is None:
+            raise ConfigError("this state is not sealed: set HOLDFAST_SEAL, or pass seal=")
+        age = 0.0
+        if older_than_seconds is not None:
+            age = check_seconds("older_than_seconds", older_than_seconds)
+        return await self._connections.rotate(self._state.tenant, age, progress)
 
     @property
     def archives(self) -> Archives:

@@ -27,15 +27,27 @@ class PostgresDataKeys(DataKeyStorage):
         """Store a key unless its subject has one. Returns the key that the subject has now."""
         # Two statements, since the first one does not see the row of a concurrent one.
         while True:
-            await self._engine.fetch(_SQL["add"], self._tenant, *key, safe=True)
+            await self._engine.fetch(_SQL["add"], self._tenant, *key[:4], safe=True)
             found = await self.of_subject(key.subject)
             if found is not None:
                 return found
 
     async def of_subject(self, subject: str) -> DataKey | None:
-        """Return the key of a subject."""
+        """Return the current key of a subject."""
         row = await self._engine.fetchrow(_SQL["of_subject"], self._tenant, subject, safe=True)
         return None if row is None else DataKey(*row)
+
+    async def replace(self, key: DataKey, was: int) -> bool:
+        """Store a key in place of the current one of its subject, if that is ``was``."""
+        args = (self._tenant, *key[:4], was)
+        # Safe to repeat: the repeat finds the key that it stored.
+        return bool(await self._engine.fetchval(_SQL["replace"], *args, safe=True))
+
+    async def current(self, older_than_seconds: float, after: int, limit: int) -> Sequence[DataKey]:
+        """Return a page of current keys that are so old, ascending by number."""
+        args = (self._tenant, older_than_seconds, after, limit)
+        rows = await self._engine.fetch(_SQL["current"], *args, safe=True)
+        return [DataKey(*row) for row in rows]
 
     async def of_numbers(self, numbers: Sequence[int]) -> Sequence[DataKey]:
         """Return keys by their numbers."""

@@ -218,9 +218,13 @@ CREATE TABLE holdfast.data_keys (
     kek text COLLATE "C" NOT NULL,
     wrapped bytea NOT NULL,
     created_at timestamp with time zone NOT NULL,
-    PRIMARY KEY (tenant, number),
-    UNIQUE (tenant, subject)
+    replaced boolean NOT NULL DEFAULT false,
+    first_number bigint,
+    PRIMARY KEY (tenant, number)
 );
+
+CREATE INDEX data_keys_by_subject ON holdfast.data_keys USING btree (tenant, subject);
+CREATE UNIQUE INDEX data_keys_current ON holdfast.data_keys USING btree (tenant, subject) WHERE (NOT replaced);
 
 CREATE TABLE holdfast.dead_letters (
     tenant text COLLATE "C" NOT NULL,
@@ -1323,6 +1327,7 @@ CREATE VIEW holdfast.task_records AS
 --   release_task(in_tenant text, in_id text, in_fence bigint, in_note text) RETURNS SETOF holdfast.task_records
 --   release_writer(the_writer text) RETURNS void
 --   remove_events(the_tenant text, the_session text, the_agent text, the_run text, the_types text[], after_epoch integer, after_seq bigint, until_epoch integer, until_seq bigint) RETURNS TABLE(id text, epoch integer, seq bigint)
+--   replace_data_key(the_tenant text, the_number bigint, the_subject text, the_kek text, the_wrapped bytea, was bigint) RETURNS boolean
 --   replace_messages(the_tenant text, the_session text, the_agent text, after_seq bigint, expected_seq bigint, the_ids text[], the_run text, the_times timestamp with time zone[], the_bodies text[], the_filterables text[]) RETURNS TABLE(id text, epoch integer, seq bigint)
 --   replay_letter(the_tenant text, the_letter text, the_session text, the_epoch integer, the_seq bigint, the_agent text, the_type text, the_id text, the_run text, the_time timestamp with time zone, the_body text) RETURNS TABLE(epoch integer, seq bigint)
 --   replayed_fact(the_tenant text, the_scope bigint, the_key text, the_fingerprint text, moment timestamp with time zone) RETURNS text
