@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import holdfast
+from holdfast import Settings
 from holdfast.wiring import archive_runs
 
 
-async def main(work: str, url: str, folder: str, step: int) -> None:
-    """Do the work; die at the step with this number."""
+async def main(work: str, url: str, folder: str, step: int, seal: str = "") -> None:
+    """Do the work; die at the step with this number. ``seal`` names a file of keys."""
     left = step
 
     def reply(_: Any) -> None:
@@ -24,7 +25,8 @@ async def main(work: str, url: str, folder: str, step: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     archive_runs.BATCH_RECORDS = 2
-    async with holdfast.open(url, tenant="acme", background=False) as state:
+    settings = Settings(seal=seal)
+    async with holdfast.open(url, tenant="acme", background=False, settings=settings) as state:
         storage: Any = state.ops.archives._storage()
         load = storage.load
 
@@ -33,15 +35,19 @@ async def main(work: str, url: str, folder: str, step: int) -> None:
             reply(None)  # loaded, and not yet recorded as loaded
 
         storage.load = load_and_count
-        how: dict[str, Any] = {"tenant": "acme", "progress": reply}
+        keys = state.ops.archives._keys()
+        how: dict[str, Any] = {"tenant": "acme", "keys": keys, "progress": reply}
         if work == "export":
             await archive_runs.export_archive(storage, Path(folder), segment_bytes=300, **how)
         elif work == "import":
             await archive_runs.import_archive(storage, Path(folder), **how)
         else:
-            async with holdfast.open(folder, tenant="acme", background=False) as other:
+            async with holdfast.open(
+                folder, tenant="acme", background=False, settings=settings
+            ) as other:
                 await state.ops.archives.copy_to(other, progress=reply)
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])))
+    work, url, folder, step, *seal = sys.argv[1:]
+    asyncio.run(main(work, url, folder, int(step), "".join(seal)))

@@ -19,10 +19,10 @@ STEPS = (1, 7, 30, 60, 75)
 """Of about 90: in the first kind, in blobs, between tasks and their events, near the end."""
 
 
-async def run(work: str, url: str, folder: str | Path, step: int = 0) -> int:
+async def run(work: str, url: str, folder: str | Path, step: int = 0, *seal: str) -> int:
     """Run a process that kills itself at a step. Returns how it ended."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tests.archives.killed", work, url, str(folder), str(step))
+        *(sys.executable, "-m", "tests.archives.killed", work, url, str(folder), str(step), *seal)
     )
     return await process.wait()
 

@@ -18,6 +18,8 @@ from holdfast.cli.options import Json
 from holdfast.wiring.archive_runs import ArchiveReport
 from holdfast.wiring.archive_runs import Progress as Done
 from holdfast.wiring.front_door import open as open_state
+from holdfast.wiring.sealing import provider_named
+from holdfast.wiring.settings import Settings
 
 _err = Console(stderr=True)
 Folder: TypeAlias = Annotated[Path, typer.Argument(help="The folder of the archive.")]
@@ -31,24 +33,36 @@ Without: TypeAlias = Annotated[
 
 
 def export(
-    folder: Folder, *, tenant: Whose = "", without: Without = None, as_json: Json = False
+    folder: Folder,
+    *,
+    tenant: Whose = "",
+    without: Without = None,
+    recipient: Annotated[
+        str,
+        typer.Option(
+            help="file:/path/of/keys: wrap the data keys of a sealed tenant by its first key."
+        ),
+    ] = "",
+    as_json: Json = False,
 ) -> None:
     """Write all that a tenant holds into a folder: JSON lines, and blobs by their digest.
 
     It reads one snapshot while agents work. If it is interrupted, run it again: it continues in
     the same folder. The archive holds the digests of API keys and the tokens of push configs: keep
-    it as safe as the database.
+    it as safe as the database. What is sealed stays sealed, and the archive holds the data keys,
+    wrapped by the keys of HOLDFAST_SEAL, or for a recipient.
 
     For example:
 
         holdfast export backup --tenant acme
     """
+    provider = provider_named(Settings(seal=recipient)) if recipient else None
 
     async def work() -> ArchiveReport:
         async with open_shared(tenant) as state:
             with _bar() as advance:
                 return await state.ops.archives.export(
-                    folder, without=without or (), progress=advance
+                    folder, without=without or (), recipient=provider, progress=advance
                 )
 
     _show(asyncio.run(work()), f"exported to {folder}", as_json=as_json)

@@ -31,7 +31,14 @@ _FREE_TEXT = frozenset(
         *("last_error", "name", "path", "digest", "content_type", "cron", "timezone"),
     }
 )
-_BOUNDS = {"epoch": _INT32, "index": _INT32, "priority": _INT16}
+_INT62 = 1 << 62
+_BOUNDS = {
+    "epoch": _INT32,
+    "index": _INT32,
+    "priority": _INT16,
+    "key_number": _INT62,
+    "first_number": _INT62,
+}
 
 
 def read_record(kind: Kind, line: bytes, *, at: str) -> Record:

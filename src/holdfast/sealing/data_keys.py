@@ -216,8 +216,16 @@ class DataKeys:
         return kept[1]
 
     def _context(self, key: DataKey) -> bytes:
-        """Return the context that binds a wrapped key to its row, so that it cannot be moved."""
-        return encode_json(["holdfast", self._tenant, key.subject, key.number]).encode()
+        return context_of(self._tenant, key.subject, key.number)
+
+
+def context_of(tenant: str, subject: str, number: int) -> bytes:
+    """Return the context that binds a wrapped key to its row, so that it cannot be moved.
+
+    >>> context_of("acme", "ana", 7)
+    b'["holdfast","acme","ana",7]'
+    """
+    return encode_json(["holdfast", tenant, subject, number]).encode()
 
 
 async def kek_counts(storage: DataKeyStorage) -> dict[str, int]:

@@ -17,10 +17,11 @@ from holdfast.engines.archive_folder.manifest import SEGMENT_BYTES, Manifest
 from holdfast.engines.archive_folder.reader import ArchiveReader
 from holdfast.engines.archive_folder.writer import ArchiveWriter
 from holdfast.spi.archive.expiry import Live
-from holdfast.spi.archive.kinds import KINDS, Kind
+from holdfast.spi.archive.kinds import KINDS, SEALED, Kind
 from holdfast.spi.archive.records import BlobRecord, Record
 from holdfast.spi.archive.storage import ArchiveSnapshot, ArchiveStorage
 from holdfast.values.errors import CodecError, ConflictError, InvalidInputError, NotSupportedError
+from holdfast.wiring.archive_keys import ArchiveKeys, without_wrapping
 
 BATCH_RECORDS = 500
 BATCH_BYTES = 1 << 20
@@ -84,12 +85,13 @@ async def export_archive(
     *,
     tenant: str,
     without: frozenset[str] = frozenset(),
+    keys: ArchiveKeys | None = None,
     progress: OnProgress | None = None,
     segment_bytes: int = SEGMENT_BYTES,
 ) -> ArchiveReport:
     """Write all data of a tenant into a folder, from one snapshot.
 
-    ::
+    ``keys`` wraps the data keys of a sealed tenant. ::
 
         await export_archive(storage, Path("backup"), tenant="acme")
     """
@@ -97,16 +99,21 @@ async def export_archive(
     async with storage.snapshot() as snapshot:
         writing = ArchiveWriter(folder, tenant=tenant, at=snapshot.at, segment_bytes=segment_bytes)
         async with writing as writer:
-            for kind in _kinds(storage, without):
-                await _export_kind(snapshot, writer, kind, count)
+            for kind in await _kinds(storage, snapshot, without):
+                await _export_kind(snapshot, writer, kind, count, keys)
             return _report(await writer.finish(), count)
 
 
 async def _export_kind(
-    snapshot: ArchiveSnapshot, writer: ArchiveWriter, kind: Kind, count: _Count
+    snapshot: ArchiveSnapshot,
+    writer: ArchiveWriter,
+    kind: Kind,
+    count: _Count,
+    keys: ArchiveKeys | None,
 ) -> None:
     async with aclosing(snapshot.records(kind.name)) as records:
-        async for record in records:
+        async for found in records:
+            record = found if keys is None else await keys.convert(found)
             line = msgspec.json.encode(record)
             if isinstance(record, BlobRecord):
                 async with aclosing(snapshot.blob(record.ref)) as chunks:
@@ -124,6 +131,7 @@ async def import_archive(
     *,
     tenant: str,
     rename: bool = False,
+    keys: ArchiveKeys | None = None,
     progress: OnProgress | None = None,
 ) -> ArchiveReport:
     """Load an archive into a tenant without data, then compare the stored records with it.
@@ -141,11 +149,13 @@ async def import_archive(
             f"the archive is of tenant {manifest.tenant[:80]!r}, not {tenant!r}: open that tenant, "
             "or allow another name with rename=True (--rename)",
         )
+    if keys is not None:
+        keys.check_archive(sealed=SEALED.name in manifest.kinds, tenant=manifest.tenant)
     _check_kinds(storage, [kind for kind in KINDS if manifest.kinds.get(kind.name)])
     total = sum(entry.records for entry in manifest.kinds.values())
     checking = _Count("check", progress, total)
     for kind in KINDS:
-        await _check_segments(reader, kind, checking)
+        await _check_segments(reader, kind, checking, keys)
     count = _Count("import", progress, total)
     loaded = await storage.begin_import(manifest.id)
     if loaded is not None:
@@ -159,7 +169,9 @@ async def import_archive(
     return _report(manifest, count)
 
 
-async def _check_segments(reader: ArchiveReader, kind: Kind, count: _Count) -> None:
+async def _check_segments(
+    reader: ArchiveReader, kind: Kind, count: _Count, keys: ArchiveKeys | None
+) -> None:
     """Check every record and every digest before anything is loaded."""
     digest = hashlib.sha256()
     async with aclosing(reader.segments(kind)) as segments:
@@ -168,6 +180,8 @@ async def _check_segments(reader: ArchiveReader, kind: Kind, count: _Count) -> N
                 record = read_record(kind, line, at=_at(kind, number, at))
                 if isinstance(record, BlobRecord):
                     await asyncio.to_thread(reader.check_blob, record)
+                if keys is not None:
+                    await keys.check(record)
                 digest.update(line + b"\n")
             count.add(kind, len(lines), sum(map(len, lines)))
     entry = reader.manifest.kinds.get(kind.name)
@@ -219,6 +233,7 @@ async def copy_tenant(
     *,
     tenant: str,
     without: frozenset[str] = frozenset(),
+    keys: ArchiveKeys | None = None,
     progress: OnProgress | None = None,
 ) -> ArchiveReport:
     """Copy all data of a tenant to another engine, then compare both.
@@ -229,19 +244,23 @@ async def copy_tenant(
     """
     count, digests = _Count("copy", progress), dict[str, tuple[int, str]]()
     async with source.snapshot() as snapshot:
-        kinds = _kinds(source, without)
+        kinds = await _kinds(source, snapshot, without)
         if await target.begin_import(COPY) is not None:
             for kind in kinds:
-                digests[kind.name] = await _copy_kind(snapshot, target, kind, count)
+                digests[kind.name] = await _copy_kind(snapshot, target, kind, count, keys)
         async with target.snapshot() as found:
             compared = _Count("verify", progress, count.records)
-            await _compare(kinds, _live(snapshot), found, compared, tenant)
+            await _compare(kinds, _live(snapshot), found, compared, tenant, copied=True)
     await target.finish_import(COPY)
     return ArchiveReport(tenant, digests, count.bytes, count.blobs)
 
 
 async def _copy_kind(
-    snapshot: ArchiveSnapshot, target: ArchiveStorage, kind: Kind, count: _Count
+    snapshot: ArchiveSnapshot,
+    target: ArchiveStorage,
+    kind: Kind,
+    count: _Count,
+    keys: ArchiveKeys | None,
 ) -> tuple[int, str]:
     batch, size, records, digest = list[Record](), 0, 0, hashlib.sha256()
 
@@ -262,7 +281,7 @@ async def _copy_kind(
         async for record in found:
             line = msgspec.json.encode(record) + b"\n"
             digest.update(line)
-            batch.append(record)
+            batch.append(record if keys is None else await keys.convert(record))
             size, records = size + len(line), records + 1
             if len(batch) >= BATCH_RECORDS or size >= BATCH_BYTES:
                 await flush()
@@ -289,9 +308,18 @@ def _live(snapshot: ArchiveSnapshot) -> Records:
 
 
 async def _compare(
-    kinds: list[Kind], wanted: Records, found: ArchiveSnapshot, count: _Count, tenant: str
+    kinds: list[Kind],
+    wanted: Records,
+    found: ArchiveSnapshot,
+    count: _Count,
+    tenant: str,
+    *,
+    copied: bool = False,
 ) -> None:
-    """Raise ``ConflictError`` unless the records are equal, except those that expired meanwhile."""
+    """Raise ``ConflictError`` unless the records are equal, except those that expired meanwhile.
+
+    Data keys that were ``copied`` are wrapped by other keys.
+    """
     live = Live(found.at)
     for kind in kinds:
         async with (
@@ -302,7 +330,10 @@ async def _compare(
                 if not live(expected):
                     continue
                 actual = await anext(right, None)
-                if actual != expected:
+                same = actual == expected or (
+                    copied and actual and without_wrapping(actual) == without_wrapping(expected)
+                )
+                if not same:
                     raise _differs(kind, tenant, expected, actual)
                 count.add(kind, 1, 0)
             extra = await anext(right, None)
@@ -322,9 +353,15 @@ def _differs(kind: Kind, tenant: str, expected: Any, actual: Any) -> ConflictErr
     )
 
 
-def _kinds(storage: ArchiveStorage, without: frozenset[str]) -> list[Kind]:
+async def _kinds(
+    storage: ArchiveStorage, snapshot: ArchiveSnapshot, without: frozenset[str]
+) -> list[Kind]:
     """Return the kinds to read; history and episodes are one log."""
     left_out = without | {"episodes"} if "history" in without else without
+    if SEALED.name in storage.kinds:
+        async with aclosing(snapshot.records(SEALED.name)) as found:
+            if await anext(found, None) is None:
+                left_out |= {SEALED.contract}
     return [kind for kind in KINDS if kind.name in storage.kinds and kind.contract not in left_out]
 
 

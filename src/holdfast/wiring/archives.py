@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.spi.archive.storage import ArchiveStorage
+from holdfast.spi.key_provider import KeyProvider
 from holdfast.values.errors import InvalidInputError, NotSupportedError, UnavailableError
+from holdfast.wiring.archive_keys import ArchiveKeys
 from holdfast.wiring.archive_runs import (
     ArchiveReport,
     OnProgress,
@@ -31,7 +33,7 @@ class Archives:
     An archive is a folder of JSON lines and files that any engine can load. Ids, numbers,
     versions and times stay the same; the word index and the vectors of recall are rebuilt after a
     load. The archive has the digests of API keys, and the secrets of push configs: keep it as safe
-    as the database.
+    as the database. An erasure does not reach it.
 
     ::
 
@@ -48,13 +50,15 @@ class Archives:
         folder: str | os.PathLike[str],
         *,
         without: Collection[str] = (),
+        recipient: KeyProvider | None = None,
         progress: OnProgress | None = None,
     ) -> ArchiveReport:
         """Write an archive into a folder, from one snapshot.
 
         To continue an interrupted export, export into the same folder again: segments and blobs
         that exist are not written again. ``without`` names attributes of the
-        state to leave out. ::
+        state to leave out. What is sealed stays sealed: the archive has the data keys, wrapped for
+        the ``recipient``, or else by the keys that wrap them here. ::
 
             report = await state.ops.archives.export("backup")
         """
@@ -63,6 +67,7 @@ class Archives:
             Path(folder),
             tenant=self._tenant,
             without=frozenset(without),
+            keys=self._keys(recipient),
             progress=progress,
         )
 
@@ -77,13 +82,16 @@ class Archives:
 
         Everything in the archive is checked before anything is loaded. To
         continue an interrupted load, call it again. ``rename`` allows an archive of another tenant.
-        ::
+        A sealed archive needs the keys that wrap its data keys, and its tenant's name. ::
 
             await state.ops.archives.load("backup")
         """
-        await self._refuse_sealed()
         return await import_archive(
-            self._storage(), Path(folder), tenant=self._tenant, rename=rename, progress=progress
+            *(self._storage(), Path(folder)),
+            tenant=self._tenant,
+            rename=rename,
+            keys=self._keys(),
+            progress=progress,
         )
 
     async def copy_to(
@@ -96,12 +104,14 @@ class Archives:
             await state.ops.archives.copy_to(other)
         """
         target = other.ops.archives
-        await target._refuse_sealed()  # noqa: SLF001 - it is one of us
+        provider = target._connections.provider  # noqa: SLF001 - it is one of us
+        target._keys().check_archive(sealed=await self._is_sealed(), tenant=self._tenant)  # noqa: SLF001
         return await copy_tenant(
             await self._source(without),
             target._storage(),  # noqa: SLF001 - it is one of us
             tenant=other.tenant,
             without=frozenset(without),
+            keys=self._keys(provider),
             progress=progress,
         )
 
@@ -112,21 +122,15 @@ class Archives:
             raise NotSupportedError(names, "archives", why="use a state in memory or on Postgres")
         return archive(self._tenant)
 
-    async def _refuse_sealed(self) -> None:
-        """Raise if the tenant has encrypted values: an archive has no data keys to decrypt them."""
-        connections = self._connections
-        sealed = connections.provider is not None
-        if not sealed and connections.data_keys is not None:
-            sealed = bool(await connections.data_keys(self._tenant).page(0, 1))
-        if sealed:
-            raise NotSupportedError(
-                "sealed",
-                "archives",
-                why="an archive has no data keys: back up the database, and keep the keys apart",
-            )
+    def _keys(self, recipient: KeyProvider | None = None) -> ArchiveKeys:
+        return ArchiveKeys(self._tenant, self._connections.provider, recipient)
+
+    async def _is_sealed(self) -> bool:
+        """Return whether the tenant has data keys."""
+        keys = self._connections.data_keys
+        return keys is not None and bool(await keys(self._tenant).page(0, 1))
 
     async def _source(self, without: Collection[str]) -> ArchiveStorage:
-        await self._refuse_sealed()
         for name in without:
             if name not in ATTRIBUTES:
                 raise InvalidInputError("without", f"{name!r} is none of {', '.join(ATTRIBUTES)}")

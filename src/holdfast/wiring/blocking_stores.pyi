@@ -15,6 +15,7 @@ from holdfast.contracts.tasks.filters import TaskOrder, TaskWhere
 from holdfast.erasure.eraser import Progress
 from holdfast.runtime.runner import Ending
 from holdfast.runtime.running_task import RunningTask
+from holdfast.spi.key_provider import KeyProvider
 from holdfast.spi.log_entry import LogEntry
 from holdfast.spi.reranking import Reranker
 from holdfast.spi.tasks.operations import CountBy
@@ -1114,6 +1115,7 @@ class BlockingArchives:
         folder: str | os.PathLike[str],
         *,
         without: Collection[str] = ...,
+        recipient: KeyProvider | None = ...,
         progress: OnProgress | None = ...,
     ) -> ArchiveReport: ...
     def load(

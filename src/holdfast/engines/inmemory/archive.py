@@ -35,6 +35,7 @@ def _only_with_bytes(engine: InMemory, tenant: str, record: BlobRecord) -> None:
 
 
 _KINDS: dict[str, tuple[_Dump, _Load]] = {
+    "data_keys": (stores.dump_data_keys, _each(stores.load_data_key)),
     "sessions": (memory.dump_sessions, _each(memory.load_session)),
     "deleted_sessions": (memory.dump_deleted_sessions, _each(memory.load_deleted_session)),
     "events": (memory.dump_events, _each(memory.load_event)),

@@ -9,6 +9,7 @@ from holdfast.engines.inmemory.boards import _Board
 from holdfast.engines.inmemory.boards import _Data as _BoardData
 from holdfast.engines.inmemory.channel import _Channel
 from holdfast.engines.inmemory.channel import _Data as _ChannelData
+from holdfast.engines.inmemory.data_keys import _Data as _DataKeys
 from holdfast.engines.inmemory.engine import InMemory
 from holdfast.engines.inmemory.graph import _Data as _GraphData
 from holdfast.engines.inmemory.graph import _Edge, _Node
@@ -22,6 +23,7 @@ from holdfast.engines.inmemory.vector import _Row as _Document
 from holdfast.spi.archive import records as of
 from holdfast.spi.archive.vectors import pack_vector, unpack_vector
 from holdfast.spi.channels import StoredEvent
+from holdfast.spi.data_keys import DataKey
 from holdfast.spi.schedules import ScheduleDraft, ScheduleKey, StoredSchedule
 from holdfast.values.boards import Task, TaskList
 from holdfast.values.codec import decode_json
@@ -30,6 +32,30 @@ from holdfast.values.graph import entity_keys
 from holdfast.values.identity import AgentId
 from holdfast.values.items import ItemKey
 from holdfast.values.keys import ApiKey
+from holdfast.values.sealed import is_sealed
+
+
+def dump_data_keys(engine: InMemory, tenant: str, at: datetime) -> Iterator[of.DataKeyRecord]:
+    """Yield the wrapped data keys."""
+    del at
+    data = engine.table(tenant, _DataKeys)
+    for number, key in sorted(data.keys.items()):
+        yield of.DataKeyRecord(
+            *(number, key.subject, key.kek, key.wrapped, data.made[number]),
+            replaced=data.currents.get(key.subject) != number,
+            first_number=key.first,
+        )
+
+
+def load_data_key(engine: InMemory, tenant: str, one: of.DataKeyRecord) -> None:
+    """Store a wrapped data key."""
+    data = engine.table(tenant, _DataKeys)
+    if one.key_number in data.keys:
+        return
+    key = DataKey(one.key_number, one.subject, one.kek, one.wrapped, one.first_number)
+    data.keys[key.number], data.made[key.number] = key, one.created_at
+    if not one.replaced:
+        data.currents[key.subject] = key.number
 
 
 def dump_documents(engine: InMemory, tenant: str, at: datetime) -> Iterator[of.DocumentRecord]:
@@ -55,7 +81,8 @@ def dump_entities(engine: InMemory, tenant: str, at: datetime) -> Iterator[of.En
     """Yield the entities."""
     del at
     for key, node in sorted(engine.table(tenant, _GraphData).nodes.items()):
-        yield of.EntityRecord(key, node.label, node.properties)
+        names = tuple(sorted(node.keys)) if is_sealed(decode_json(node.properties)) else ()
+        yield of.EntityRecord(key, node.label, node.properties, names)
 
 
 def load_entity(engine: InMemory, tenant: str, one: of.EntityRecord) -> None:
@@ -63,7 +90,7 @@ def load_entity(engine: InMemory, tenant: str, one: of.EntityRecord) -> None:
     data = engine.table(tenant, _GraphData)
     if one.id in data.nodes:
         return
-    names = entity_keys(one.id, decode_json(one.properties))
+    names = list(one.names) or entity_keys(one.id, decode_json(one.properties))
     data.nodes[one.id] = _Node(one.label, one.properties, names)
     for name in names:
         data.by_key.setdefault(name, set()).add(one.id)

@@ -228,7 +228,7 @@ class PostgresArchive(ArchiveStorage):
 
 
 def _entity(one: of.EntityRecord) -> EntityDraft:
-    names = entity_keys(one.id, decode_json(one.properties))
+    names = list(one.names) or entity_keys(one.id, decode_json(one.properties))
     return EntityDraft(one.id, one.label, one.properties, names)
 
 

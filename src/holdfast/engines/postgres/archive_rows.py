@@ -22,6 +22,7 @@ from holdfast.spi.tasks.stored import StoredFeedback
 from holdfast.values.boards import TaskStatus
 from holdfast.values.codec import decode_json, encode_json, encode_numbers
 from holdfast.values.graph import Entity, Relationship
+from holdfast.values.sealed import is_sealed
 from holdfast.values.tasks.records import stored_digest
 from holdfast.values.text import tokenize
 
@@ -91,7 +92,8 @@ def to_record(kind: str, row: Mapping[str, Any]) -> of.Record:
     """
     if kind == "entities":
         entity = _entity.decode(row["body"])
-        return of.EntityRecord(entity.id, entity.label, encode_json(entity.properties))
+        names = tuple(row["names"]) if is_sealed(entity.properties) else ()
+        return of.EntityRecord(entity.id, entity.label, encode_json(entity.properties), names)
     if kind == "relationships":
         one = _relationship.decode(row["body"])
         text = encode_json(one.properties)
@@ -267,6 +269,7 @@ def _as_it_is(one: of.Record, _: str) -> Sequence[Any]:
 
 
 _ROWS: dict[str, Callable[[Any, str], Sequence[Any]]] = {
+    "data_keys": _as_it_is,
     "sessions": _as_it_is,
     "deleted_sessions": _as_it_is,
     "events": _event,

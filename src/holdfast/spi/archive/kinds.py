@@ -17,6 +17,7 @@ class Kind(NamedTuple):
 
 
 KINDS: tuple[Kind, ...] = (
+    Kind("data_keys", "sealing", of.DataKeyRecord),
     Kind("sessions", "episodes", of.SessionRecord),
     Kind("deleted_sessions", "episodes", of.DeletedSessionRecord),
     Kind("events", "episodes", of.EventRecord),
@@ -47,5 +48,8 @@ KINDS: tuple[Kind, ...] = (
     Kind("keys", "keys", of.KeyRecord),
 )
 """All kinds; a kind comes after the kinds that its records refer to."""
+
+SEALED = KINDS[0]
+"""The kind of the data keys: the archive of a tenant that is not sealed is without it."""
 
 BY_NAME = {kind.name: kind for kind in KINDS}

@@ -21,6 +21,18 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     """One record; the base of all kinds."""
 
 
+class DataKeyRecord(Record, frozen=True):
+    """A data key of a sealed tenant, wrapped by a key that the archive does not have."""
+
+    key_number: int
+    subject: str
+    kek: str
+    wrapped: bytes
+    created_at: datetime
+    replaced: bool = False
+    first_number: int = 0
+
+
 class SessionRecord(Record, frozen=True):
     """A session. ``epoch`` and ``seq`` are the position of its last event."""
 
@@ -112,11 +124,12 @@ class DocumentRecord(Record, frozen=True):
 
 
 class EntityRecord(Record, frozen=True):
-    """An entity of the graph."""
+    """An entity of the graph; of a sealed one also the digests by which it is found, sorted."""
 
     id: str
     label: str
     properties: str
+    names: tuple[str, ...] = ()
 
 
 class RelationshipRecord(Record, frozen=True):

@@ -2,6 +2,14 @@
 -- The time of a snapshot.
 SELECT holdfast.now() WHERE $1 <> '';
 
+-- name: data_keys
+-- Wrapped data keys.
+SELECT k.number AS key_number, k.subject, k.kek, k.wrapped, k.created_at, k.replaced,
+       coalesce(k.first_number, 0) AS first_number
+FROM holdfast.data_keys k
+WHERE k.tenant = $1 AND $2::timestamptz IS NOT NULL
+ORDER BY k.number;
+
 -- name: sessions
 -- Sessions that are there.
 SELECT s.id, s.agent, s.started_at, s.epoch, s.seq, s.metadata, s.ended_at, s.parent, s.parent_at,
@@ -79,8 +87,11 @@ WHERE d.tenant = $1 AND $2::timestamptz IS NOT NULL
 ORDER BY d.collection, d.id;
 
 -- name: entities
--- The entities of the graph, as their bodies.
-SELECT e.body FROM holdfast.entities e
+-- The entities of the graph, as their bodies, with the names by which they are found.
+SELECT e.body, ARRAY(
+    SELECT n.name FROM holdfast.entity_names n
+    WHERE n.tenant = $1 AND n.entity = e.id ORDER BY n.name) AS names
+FROM holdfast.entities e
 WHERE e.tenant = $1 AND $2::timestamptz IS NOT NULL
 ORDER BY e.id;
 

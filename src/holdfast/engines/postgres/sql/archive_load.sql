@@ -1,3 +1,13 @@
+-- name: data_keys
+-- Wrapped data keys.
+INSERT INTO holdfast.data_keys (
+    tenant, number, subject, kek, wrapped, created_at, replaced, first_number)
+SELECT $1, r.number, r.subject, r.kek, r.wrapped, r.created_at, r.replaced, NULLIF(r.earliest, 0)
+FROM unnest(
+    $2::bigint[], $3::text[], $4::text[], $5::bytea[], $6::timestamptz[], $7::boolean[],
+    $8::bigint[]) AS r (number, subject, kek, wrapped, created_at, replaced, earliest)
+ON CONFLICT DO NOTHING;
+
 -- name: sessions
 -- Sessions, numbered here.
 INSERT INTO holdfast.sessions (

@@ -1,0 +1,76 @@
+"""The data keys of sealed tenants in archives: they are wrapped, for whoever loads them."""
+
+from __future__ import annotations
+
+import msgspec
+
+from holdfast.sealing.data_keys import context_of
+from holdfast.spi.archive.records import DataKeyRecord, Record
+from holdfast.spi.key_provider import KeyProvider
+from holdfast.values.errors import InvalidInputError, NotSupportedError, SealedError
+
+
+class ArchiveKeys:
+    """Wraps the data keys of a tenant for a recipient, and checks that they open.
+
+    ``provider`` has the keys that wrap them now. Without ``recipient`` they stay as they are. ::
+
+        keys = ArchiveKeys("acme", provider, recipient)
+    """
+
+    def __init__(
+        self, tenant: str, provider: KeyProvider | None, recipient: KeyProvider | None = None
+    ) -> None:
+        self._tenant = tenant
+        self._provider = provider
+        self._recipient = recipient
+
+    async def convert(self, record: Record) -> Record:
+        """Return a record with its data key wrapped for the recipient; others as they are."""
+        if not isinstance(record, DataKeyRecord) or self._recipient is None:
+            return record
+        secret = await self._open(record)
+        wrapped = await self._recipient.wrap(self._recipient.current, secret, self._context(record))
+        return msgspec.structs.replace(record, kek=self._recipient.current, wrapped=wrapped)
+
+    async def check(self, record: Record) -> None:
+        """Raise ``SealedError`` for a data key that does not open here."""
+        if isinstance(record, DataKeyRecord):
+            await self._open(record)
+
+    def check_archive(self, *, sealed: bool, tenant: str) -> None:
+        """Raise unless this tenant can load what is sealed, or not, and of this tenant."""
+        if sealed and tenant != self._tenant:
+            raise NotSupportedError(
+                "sealed",
+                "archives under another name",
+                why=f"sealed values open in the tenant {tenant!r} alone: load it there",
+            )
+        if sealed and self._provider is None:
+            raise SealedError(
+                "this archive is sealed, and the state was opened without keys: "
+                "set HOLDFAST_SEAL, or pass seal= to holdfast.open()"
+            )
+        if not sealed and self._provider is not None:
+            raise NotSupportedError(
+                "sealed",
+                "archives that are not sealed",
+                why="its content would stay unsealed: load it into a state without HOLDFAST_SEAL",
+            )
+
+    async def _open(self, record: DataKeyRecord) -> bytes:
+        if self._provider is None:
+            raise InvalidInputError(
+                "recipient", "needs the keys of this tenant: set HOLDFAST_SEAL, or pass seal="
+            )
+        return await self._provider.unwrap(record.kek, record.wrapped, self._context(record))
+
+    def _context(self, record: DataKeyRecord) -> bytes:
+        return context_of(self._tenant, record.subject, record.key_number)
+
+
+def without_wrapping(record: Record) -> Record:
+    """Return a record without how its data key is wrapped, which differs in a copy."""
+    if isinstance(record, DataKeyRecord):
+        return msgspec.structs.replace(record, kek="", wrapped=b"")
+    return record
