@@ -8,6 +8,7 @@ import pytest
 
 from holdfast import ChatMessage, State
 from holdfast.checkpoints import Checkpoint, TypedBytes
+from holdfast.items import ItemPut
 from holdfast.values.failpoints import failpoint
 from tests.erasure.world import AGENT
 
@@ -56,6 +57,28 @@ async def test_sessions_about_a_subject_are_erased_with_all_that_is_stored_under
     await ben.history.append(AGENT, ChatMessage.user("new"), session_id="about ana")
     assert (await state.erase(subject="ana")).counts == {}
     assert await ben.history.count_messages(AGENT, session_id="about ana") == 1
+
+
+async def test_items_about_a_subject_are_erased_whoever_owns_them_and_no_others(
+    state: State,
+) -> None:
+    ben, other = state.for_owner("ben"), state.for_tenant(f"{state.tenant}-other")
+    for view in (state.for_owner(""), ben, other, state.for_owner("ana")):
+        await view.items.put_many(
+            [ItemPut(("notes", whom), "k", {"of": whom}, subject=whom) for whom in ("ana", "carl")]
+            + [ItemPut(("notes",), "k", {"of": "nobody"})]
+        )
+    # Two of others, and her own three.
+    assert (await state.erase(subject="ana", dry_run=True)).counts == {"items": 5}
+    assert (await state.erase(subject="ana")).counts == {"items": 5}
+    for view in (state.for_owner(""), ben):
+        assert sorted(hit.item.value["of"] for hit in await view.items.search(())) == [
+            "carl",
+            "nobody",
+        ]
+    assert await state.for_owner("ana").items.search(()) == []
+    assert len(await other.items.search(())) == 3
+    assert (await state.erase(subject="ana", dry_run=True)).counts == {}
 
 
 async def test_what_a_deleted_session_about_a_subject_left_is_erased(state: State) -> None:

@@ -154,3 +154,36 @@ class FiltersAreIgnored(InMemoryItems):
 
     async def search(self, owner: str, search: ItemSearch) -> list[ItemHit]:
         return await super().search(owner, replace(search, wanted=And(())))
+
+
+@mutant("items", "test_an_item_has_the_subject_of_its_last_put")
+class TheFirstSubjectOfAnItemStays(InMemoryItems):
+    """A put that overwrites an item keeps whom it was about."""
+
+    async def put(self, owner: str, writes: Sequence[ItemWrite]) -> list[int]:
+        rows = self._rows(owner)
+        kept = [
+            replace(one, subject=rows[one.at].subject)
+            if one.value is not None and one.at in rows
+            else one
+            for one in writes
+        ]
+        return await super().put(owner, kept)
+
+
+@mutant(
+    "items",
+    "test_a_subject_that_is_not_an_id_or_of_a_delete_is_refused_and_nothing_is_written",
+)
+class SubjectsOfDeletesAreIgnored(Items):
+    """A delete may have a subject."""
+
+    async def put_many(self, puts: Any) -> list[int]:
+        return await super().put_many(
+            [
+                replace(one, subject="") if isinstance(one, ItemPut) and one.value is None else one
+                for one in puts
+            ]
+            if isinstance(puts, list)
+            else puts
+        )

@@ -9,6 +9,7 @@ import pytest
 from holdfast import ChatMessage, Document, State
 from holdfast.checkpoints import Checkpoint, TypedBytes
 from holdfast.errors import SealedError
+from holdfast.items import ItemPut
 from holdfast.sealing.cipher import Place as SealedPlace
 from holdfast.values.owners import owned_id
 from tests.sealing.conftest import Place
@@ -136,6 +137,29 @@ async def test_a_session_about_a_person_does_not_open_without_the_key_of_that_pe
     await state.history.append(AGENT, ChatMessage.user("new"), session_id="s1")
     [said] = await state.history.get_messages(AGENT, session_id="s1")
     assert said.text == "new"
+
+
+async def test_an_item_about_a_person_does_not_open_without_the_key_of_that_person(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.wiring.erasure.KEPT_SECONDS", 0)
+    state = await place.open()
+    ben = state.for_owner("ben").items
+    await ben.put_many(
+        [
+            ItemPut(("n",), "a", {"by": "likes"}, subject="ana"),
+            ItemPut(("n",), "b", {"by": "likes"}),
+        ]
+    )
+    raw = await place.dump()
+    assert "likes" not in raw
+    hits = await (await place.open()).for_owner("ben").items.search((), filter={"by": "likes"})
+    assert sorted((hit.item.key, hit.item.subject) for hit in hits) == [("a", "ana"), ("b", "")]
+    assert {str(hit.item.value) for hit in hits} == {"{'by': 'likes'}"}
+    assert (await state.erase(subject="ana")).counts == {"items": 1}
+    assert [hit.item.key for hit in await ben.search(())] == ["b"]
+    gone = {one for one in re.findall(_BOX, raw) if await _is_unreadable(state, one)}
+    assert len(gone) == 1
 
 
 async def test_a_sealed_event_about_a_person_opens_only_for_its_owner(place: Place) -> None:

@@ -10,6 +10,7 @@ from holdfast.values.checks import (
     check_id,
     check_list,
     check_seconds,
+    check_subject,
     check_vector,
 )
 from holdfast.values.codec import encode_object
@@ -155,10 +156,13 @@ def _check_put(field: str, put: object, limits: Limits) -> ItemWrite:
     if put.ttl_seconds is not None:
         check_seconds(f"{field}.ttl_seconds", put.ttl_seconds)
     if put.value is None:
-        if vectors or put.ttl_seconds is not None:
-            what = "vectors" if vectors else "ttl_seconds"
+        if vectors or put.ttl_seconds is not None or put.subject != "":
+            what = "ttl_seconds" if put.ttl_seconds is not None else "subject"
+            what = "vectors" if vectors else what
             raise InvalidInputError(f"{field}.{what}", "must be left out if the value is None")
         return ItemWrite(at, None, (), None, expected)
     value = encode_object(put.value, field=f"{field}.value")
     limits.check_value(f"{field}.value", value)
-    return ItemWrite(at, value, checked, put.ttl_seconds, expected)
+    about: object = put.subject
+    subject = "" if about == "" else check_subject(about, f"{field}.subject")
+    return ItemWrite(at, value, checked, put.ttl_seconds, expected, subject)

@@ -62,6 +62,8 @@ class ItemStore(Protocol):
     - a key or a label that is not an id is refused
     - a value that is not a json object is refused by its path and nothing is written
     - vectors and ttl_seconds of a delete are refused
+    - an item has the subject of its last put
+    - a subject that is not an id, or of a delete, is refused and nothing is written
     - an item without ttl_seconds never expires
     - an item expires when its ttl_seconds have passed
     - a put starts the window again, and one without ttl_seconds ends it

@@ -41,20 +41,15 @@ class SealedItems(ItemStorage):
         for one in writes:
             self._seal.check("value", one.value or "")
             self._seal.check_vectors(one.vectors)
-        sealer, blind = await self._seal.sealer(owner), await self._seal.blind()
-        if sealer is not None and blind is not None:
-            writes = [
-                one
-                if one.value is None
-                else dataclasses.replace(
-                    one,
-                    value=sealer.json(
-                        _place(one.at), one.value, blind.fields(decode_json(one.value))
-                    ),
-                )
-                for one in writes
-            ]
-        return await self._inner.put(owner, writes)
+        return await self._inner.put(owner, [await self._sealed(owner, one) for one in writes])
+
+    async def _sealed(self, owner: str, write: ItemWrite) -> ItemWrite:
+        sealer = await self._seal.sealer_about(owner, write.subject or owner)
+        blind = await self._seal.blind()
+        if write.value is None or sealer is None or blind is None:
+            return write
+        fields = blind.fields(decode_json(write.value))
+        return dataclasses.replace(write, value=sealer.json(_place(write.at), write.value, fields))
 
     async def search(self, owner: str, search: ItemSearch) -> list[ItemHit]:
         """Return items by their best vector, or by version."""

@@ -17,6 +17,7 @@ class ItemWrite:
     """An item to store; ``value`` is its JSON text, or ``None`` to delete it.
 
     ``expected`` is the version that the stored item must have: 0 for no item, ``None`` for any.
+    ``subject`` is whom it is about; empty for its owner.
     """
 
     at: ItemKey
@@ -24,6 +25,7 @@ class ItemWrite:
     vectors: Sequence[list[float]]
     ttl_seconds: float | None
     expected: int | None
+    subject: str = ""
 
 
 @dataclass(frozen=True, slots=True)

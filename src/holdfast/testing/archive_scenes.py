@@ -97,7 +97,7 @@ async def _fill_stores(store: Callable[..., Any], ttl_seconds: float) -> None:
     await points.put_writes("t1", "sub", "c2", [Write("k1", -1, "a", body, TEXT)])
     items = store("items")
     await items.put_many([ItemPut(("users", "ana"), "a", {"k": TEXT}, vectors=[[1.0, 0.1]])])
-    await items.put_many([ItemPut(("users",), "b", {}, ttl_seconds=ttl_seconds)])
+    await items.put_many([ItemPut(("users",), "b", {}, ttl_seconds=ttl_seconds, subject="ravi")])
 
 
 async def _fill_tasks(store: Callable[..., Any]) -> dict[str, Any]:

@@ -42,6 +42,10 @@ class ItemPut:
     expected_version: int | None = None
     """The version that the stored item must have; 0 if there must be no item."""
 
+    subject: str = ""
+    """The id of the person whom it is about, if that is not its owner: ``state.erase(subject=)``
+    deletes it. A put without one has none, as it replaces the whole item."""
+
 
 @dataclass(frozen=True, slots=True)
 class Item:
@@ -61,6 +65,8 @@ class Item:
     created_at: datetime
     updated_at: datetime
     expires_at: datetime | None = None
+    subject: str = ""
+    """Whom it is about, if not its owner."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -237,6 +237,7 @@ def dump_items(engine: InMemory, tenant: str, at: datetime) -> Iterator[of.ItemR
                     tuple(map(pack_vector, row.vectors)),
                     row.ttl_seconds,
                     row.expires_at,
+                    row.subject,
                 )
 
 
@@ -251,6 +252,7 @@ def load_item(engine: InMemory, tenant: str, one: of.ItemRecord) -> None:
         one.updated_at,
         one.ttl_seconds,
         one.expires_at,
+        one.subject,
     )
     data.owners.setdefault(one.owner, {}).setdefault(ItemKey(one.namespace, one.key), stored)
     data.last_version = max(data.last_version, one.version)

@@ -205,8 +205,8 @@ def _items(engine: InMemory, tenant: str, scope: ErasureScope) -> list[Key]:
     return [
         (owner, at.key, *at.namespace)
         for owner, rows in InMemoryItems(engine, tenant=tenant)._data.owners.items()
-        for at in rows
-        if scope.has_owner(owner)
+        for at, row in rows.items()
+        if scope.has_owner(owner) or (scope.kind == "subject" and row.subject == scope.id)
     ]
 
 

@@ -26,6 +26,7 @@ class _Row:
     updated_at: datetime
     ttl_seconds: float | None
     expires_at: datetime | None
+    subject: str = ""
 
     def score(self, query: list[float]) -> float | None:
         """Return the best cosine of a vector that has the query's dimension, or ``None``."""
@@ -110,6 +111,7 @@ class InMemoryItems(ItemStorage):
             now,
             write.ttl_seconds,
             _until(now, write.ttl_seconds),
+            write.subject,
         )
         return self._data.last_version
 
@@ -135,7 +137,10 @@ class InMemoryItems(ItemStorage):
         if refresh:
             row.expires_at = _until(self._engine.now(), row.ttl_seconds)
         value = decode_json(row.value)
-        return Item(*at, value, row.version, row.created_at, row.updated_at, row.expires_at)
+        return Item(
+            *(*at, value, row.version, row.created_at, row.updated_at, row.expires_at),
+            subject=row.subject,
+        )
 
 
 def _until(now: datetime, ttl_seconds: float | None) -> datetime | None:

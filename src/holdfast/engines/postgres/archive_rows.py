@@ -203,7 +203,7 @@ def _item(one: of.ItemRecord, tenant: str) -> Sequence[Any]:
     return (
         *(one.owner, encode_json(list(one.namespace)), one.key, one.version, one.created_at),
         *(one.updated_at, one.value, f"{{{vectors}}}", one.ttl_seconds, one.expires_at),
-        filterable(one.value, tenant=tenant, collection=one.owner),
+        *(filterable(one.value, tenant=tenant, collection=one.owner), one.subject),
     )
 
 

@@ -77,6 +77,7 @@ class PostgresItems(ItemStorage):
             [_vectors(write.vectors) for write in writes],
             [write.ttl_seconds for write in writes],
             [write.expected for write in writes],
+            [write.subject for write in writes],
             # Not idempotent: a retry would undo a put that another process made in between.
             safe=False,
         )
@@ -185,4 +186,5 @@ def _item(at: ItemKey, row: Any) -> Item:
         row["created_at"],
         row["updated_at"],
         row.get("refreshed_until") or row["expires_at"],
+        row["subject"],
     )

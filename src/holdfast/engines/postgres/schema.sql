@@ -520,10 +520,12 @@ CREATE TABLE holdfast.items (
     vectors vector[] NOT NULL,
     value text NOT NULL,
     filterable jsonb NOT NULL,
+    subject text COLLATE "C" NOT NULL DEFAULT ''::text,
     PRIMARY KEY (tenant, namespace, key),
     FOREIGN KEY (tenant, namespace) REFERENCES holdfast.item_namespaces(tenant, number)
 ) WITH (fillfactor=85);
 
+CREATE INDEX items_by_subject ON holdfast.items USING btree (tenant, subject) WHERE (subject <> ''::text);
 CREATE INDEX items_expiry ON holdfast.items USING btree (expires_at) WHERE (expires_at IS NOT NULL);
 
 CREATE TABLE holdfast.migrations (
@@ -1264,6 +1266,7 @@ CREATE VIEW holdfast.task_records AS
 --   load_fact(the_tenant text, the_namespace text, the_agent text, the_id text, the_content text, the_time timestamp with time zone, the_confidence double precision, the_metadata text, the_topic text, the_source text, the_entities text[], the_key text, the_fingerprint text, the_expiry timestamp with time zone, the_successor text, the_language text, the_length integer, the_lexemes text[], the_times integer[]) RETURNS void
 --   load_fact_about(the_tenant text, the_namespace text, the_agent text, the_id text, the_content text, the_time timestamp with time zone, the_confidence double precision, the_metadata text, the_topic text, the_source text, the_entities text[], the_key text, the_fingerprint text, the_expiry timestamp with time zone, the_successor text, the_language text, the_length integer, the_lexemes text[], the_times integer[], the_subject text) RETURNS void
 --   load_items(the_tenant text, the_owners text[], the_namespaces text[], the_keys text[], the_versions bigint[], the_creations timestamp with time zone[], the_updates timestamp with time zone[], the_values text[], the_vectors text[], the_ttls double precision[], the_expiries timestamp with time zone[], the_filterables text[]) RETURNS void
+--   load_items_about(the_tenant text, the_owners text[], the_namespaces text[], the_keys text[], the_versions bigint[], the_creations timestamp with time zone[], the_updates timestamp with time zone[], the_values text[], the_vectors text[], the_ttls double precision[], the_expiries timestamp with time zone[], the_filterables text[], the_subjects text[]) RETURNS void
 --   lock_event_agent(the_tenant text, the_agent text) RETURNS holdfast.event_agents
 --   lock_limits(in_tenant text) RETURNS void
 --   lock_outbox(in_tenant text, in_task_id text, in_config_id text) RETURNS boolean
@@ -1308,6 +1311,7 @@ CREATE VIEW holdfast.task_records AS
 --   put_checkpoint_writes(in_tenant text, in_thread text, in_namespace text, in_id text, in_tasks text[], in_indexes integer[], in_paths text[], in_channels text[], in_kinds text[], in_values bytea[]) RETURNS void
 --   put_documents(the_tenant text, the_collection text, replacing boolean, the_ids text[], the_contents text[], the_metadata text[], the_filterables text[], the_dimensions integer[], the_numbers real[], the_subjects text[]) RETURNS void
 --   put_items(in_tenant text, in_owner text, in_namespaces text[], in_keys text[], in_values text[], in_filterables text[], in_vectors text[], in_ttl_seconds double precision[], in_expected bigint[]) RETURNS bigint[]
+--   put_items_about(in_tenant text, in_owner text, in_namespaces text[], in_keys text[], in_values text[], in_filterables text[], in_vectors text[], in_ttl_seconds double precision[], in_expected bigint[], in_subjects text[]) RETURNS bigint[]
 --   put_push_config(in_tenant text, in_task_id text, in_owner text, in_id text, in_url text, in_token text, in_authentication text, in_most bigint) RETURNS boolean
 --   put_schedule(in_tenant text, in_owner text, in_id text, in_uid text, in_cron text, in_timezone text, in_agent text, in_message text, in_context_id text, in_metadata text, in_missed text, in_missed_limit bigint, in_grace_seconds double precision, in_max_attempts bigint, in_digest text, in_replace boolean) RETURNS SETOF holdfast.schedules
 --   put_state(in_tenant text, in_session_id text, in_state jsonb, in_ttl_seconds double precision, in_dropped text[], in_replace boolean, in_expected bigint, in_versions integer) RETURNS bigint
@@ -1327,6 +1331,7 @@ CREATE VIEW holdfast.task_records AS
 --   release_task(in_tenant text, in_id text, in_fence bigint, in_note text) RETURNS SETOF holdfast.task_records
 --   release_writer(the_writer text) RETURNS void
 --   remove_events(the_tenant text, the_session text, the_agent text, the_run text, the_types text[], after_epoch integer, after_seq bigint, until_epoch integer, until_seq bigint) RETURNS TABLE(id text, epoch integer, seq bigint)
+--   renew_items(in_tenant text, in_owner text, in_namespaces text[], in_keys text[]) RETURNS TABLE(at integer, value text, version bigint, created_at timestamp with time zone, updated_at timestamp with time zone, expires_at timestamp with time zone, subject text)
 --   replace_data_key(the_tenant text, the_number bigint, the_subject text, the_kek text, the_wrapped bytea, was bigint) RETURNS boolean
 --   replace_messages(the_tenant text, the_session text, the_agent text, after_seq bigint, expected_seq bigint, the_ids text[], the_run text, the_times timestamp with time zone[], the_bodies text[], the_filterables text[]) RETURNS TABLE(id text, epoch integer, seq bigint)
 --   replay_letter(the_tenant text, the_letter text, the_session text, the_epoch integer, the_seq bigint, the_agent text, the_type text, the_id text, the_run text, the_time timestamp with time zone, the_body text) RETURNS TABLE(epoch integer, seq bigint)

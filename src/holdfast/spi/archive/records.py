@@ -259,6 +259,7 @@ class ItemRecord(Record, frozen=True):
     vectors: tuple[bytes, ...] = ()
     ttl_seconds: float | None = None
     expires_at: datetime | None = None
+    subject: str = ""
 
 
 class KeyRecord(Record, frozen=True):

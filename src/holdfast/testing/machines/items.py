@@ -36,6 +36,7 @@ PUTS = st.lists(
         st.lists(VECTORS, max_size=2),
         st.sampled_from([None, None, 60]),
         st.sampled_from([None, None, None, None, 0, 1]),
+        st.sampled_from(["", "ana"]),
     )
     | st.builds(ItemPut, PATHS, KEYS, st.none()),
     max_size=3,
@@ -116,7 +117,7 @@ def _deleted(versions: list[int]) -> list[bool]:
 
 def _seen(item: Item) -> Any:
     """An item without what differs between the two: times and versions."""
-    return (item.namespace, item.key, repr(item.value), item.expires_at is None)
+    return (item.namespace, item.key, repr(item.value), item.subject, item.expires_at is None)
 
 
 def _hits(hits: list[ItemHit]) -> list[Any]:

@@ -45,6 +45,7 @@ class NaiveItems:
             row["created"],
             row["updated"],
             row["until"],
+            row["subject"],
         )
 
     async def get_many(self, keys: list[ItemKey], *, refresh: bool = False) -> list[Item | None]:
@@ -85,6 +86,7 @@ class NaiveItems:
                 "updated": now,
                 "ttl": ttl,
                 "until": None if ttl is None else now + timedelta(seconds=ttl),
+                "subject": put.subject,
             }
         )
         return int(self.versions[-1])

@@ -90,6 +90,16 @@ def _many_conditions(hostile: Hostile) -> Verdict | None:
     return REFUSED if hostile.name == "10,000 keys" else None
 
 
+async def _subject(store: ItemStore, value: Any) -> Any:
+    found = await _put(store, ItemPut(("users",), "k", {}, subject=value))
+    return found and found.subject
+
+
+def _empty_is_nobody(hostile: Hostile) -> Verdict | None:
+    """Without a subject an item is about its owner."""
+    return KEPT if hostile.value == "" else None
+
+
 def _keep_none(hostile: Hostile) -> Verdict | None:
     return KEPT if hostile.value is None else None
 
@@ -103,6 +113,7 @@ PROBES = (
     Probe("put_many.key", "id", _key),
     Probe("put_many.value", "object", _value),
     Probe("put_many.vectors", "vector", _vector, judge=_any_dimension),
+    Probe("put_many.subject", "id", _subject, judge=_empty_is_nobody),
     Probe("get_many.namespace", "id", _get_label),
     Probe("get_many.key", "id", _get_key),
     Probe("search.prefix", "id", _prefix),

@@ -1,4 +1,4 @@
--- version: 2
+-- version: 3
 -- Loading an archive.
 
 -- Let a sequence of versions go on after one that was loaded; it never goes back.
@@ -101,11 +101,11 @@ $$;
 
 -- Items with their own versions and times; a namespace is the JSON text of its path, and vectors
 -- are the text of an array.
-CREATE OR REPLACE FUNCTION holdfast.load_items(
+CREATE OR REPLACE FUNCTION holdfast.load_items_about(
     the_tenant text, the_owners text[], the_namespaces text[], the_keys text[],
     the_versions bigint[], the_creations timestamptz[], the_updates timestamptz[],
     the_values text[], the_vectors text[], the_ttls double precision[],
-    the_expiries timestamptz[], the_filterables text[]
+    the_expiries timestamptz[], the_filterables text[], the_subjects text[]
 ) RETURNS void
 LANGUAGE plpgsql
 AS $$
@@ -120,13 +120,14 @@ BEGIN
     LOOP
         INSERT INTO holdfast.items (
             tenant, namespace, key, version, created_at, updated_at, ttl_seconds, expires_at,
-            vectors, value, filterable)
+            vectors, value, filterable, subject)
         SELECT the_tenant, part.number, r.key, r.version, r.created_at, r.updated_at, r.ttl,
-               r.expires_at, r.vectors::public.vector[], r.value, r.filterable::jsonb
+               r.expires_at, r.vectors::public.vector[], r.value, r.filterable::jsonb,
+               r.subject
         FROM unnest(the_owners, the_namespaces, the_keys, the_versions, the_creations, the_updates,
-                    the_values, the_vectors, the_ttls, the_expiries, the_filterables)
+                    the_values, the_vectors, the_ttls, the_expiries, the_filterables, the_subjects)
             AS r (owner, namespace, key, version, created_at, updated_at, value, vectors, ttl,
-                  expires_at, filterable)
+                  expires_at, filterable, subject)
         WHERE r.owner = part.owner AND r.namespace = part.namespace
         ON CONFLICT DO NOTHING;
     END LOOP;

@@ -300,3 +300,47 @@ LANGUAGE sql STABLE
 AS $$
     SELECT holdfast.task_change_at(task.tenant, task.id, task.version, task.state, in_seq)
 $$;
+
+CREATE OR REPLACE FUNCTION holdfast.put_items(
+    in_tenant text, in_owner text, in_namespaces text[], in_keys text[], in_values text[],
+    in_filterables text[], in_vectors text[], in_ttl_seconds double precision[],
+    in_expected bigint[]
+) RETURNS bigint[]
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    RETURN holdfast.put_items_about(
+        in_tenant, in_owner, in_namespaces, in_keys, in_values, in_filterables, in_vectors,
+        in_ttl_seconds, in_expected, array_fill(''::text, ARRAY[cardinality(in_keys)]));
+END
+$$;
+
+CREATE OR REPLACE FUNCTION holdfast.refresh_items(
+    in_tenant text, in_owner text, in_namespaces text[], in_keys text[]
+) RETURNS TABLE (
+    at int, value text, version bigint, created_at timestamptz, updated_at timestamptz,
+    expires_at timestamptz
+)
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    RETURN QUERY SELECT r.at, r.value, r.version, r.created_at, r.updated_at, r.expires_at
+    FROM holdfast.renew_items(in_tenant, in_owner, in_namespaces, in_keys) r;
+END
+$$;
+
+CREATE OR REPLACE FUNCTION holdfast.load_items(
+    the_tenant text, the_owners text[], the_namespaces text[], the_keys text[],
+    the_versions bigint[], the_creations timestamptz[], the_updates timestamptz[],
+    the_values text[], the_vectors text[], the_ttls double precision[],
+    the_expiries timestamptz[], the_filterables text[]
+) RETURNS void
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    PERFORM holdfast.load_items_about(
+        the_tenant, the_owners, the_namespaces, the_keys, the_versions, the_creations, the_updates,
+        the_values, the_vectors, the_ttls, the_expiries, the_filterables,
+        array_fill(''::text, ARRAY[cardinality(the_keys)]));
+END
+$$;

@@ -1,13 +1,13 @@
--- version: 3
+-- version: 4
 -- JSON objects under a namespace and a key.
 
 -- Stores items and deletes those whose value is NULL, all or none; returns their new versions, 0 for
 -- a deleted one. A namespace is the JSON text of its path. The items are sorted by namespace and
 -- key, so that two calls lock them in the same order and never wait for each other in a circle.
-CREATE OR REPLACE FUNCTION holdfast.put_items(
+CREATE OR REPLACE FUNCTION holdfast.put_items_about(
     in_tenant text, in_owner text, in_namespaces text[], in_keys text[], in_values text[],
     in_filterables text[], in_vectors text[], in_ttl_seconds double precision[],
-    in_expected bigint[]
+    in_expected bigint[], in_subjects text[]
 ) RETURNS bigint[]
 LANGUAGE plpgsql
 AS $$
@@ -25,6 +25,7 @@ DECLARE
     this_filterable jsonb;
     this_vectors public.vector[];
     this_ttl double precision;
+    this_subject text;
 BEGIN
     FOR i IN 1 .. cardinality(in_keys) LOOP
         this_key := in_keys[i];
@@ -32,6 +33,7 @@ BEGIN
         this_filterable := in_filterables[i]::jsonb;
         this_vectors := in_vectors[i]::public.vector[];
         this_ttl := in_ttl_seconds[i];
+        this_subject := in_subjects[i];
         IF i = 1 OR in_namespaces[i] <> in_namespaces[i - 1] THEN
             labels := holdfast.item_path(in_namespaces[i]);
             space := NULL;
@@ -67,16 +69,16 @@ BEGIN
                 UPDATE holdfast.items s SET
                     version = actual, updated_at = moment, ttl_seconds = this_ttl,
                     expires_at = until, vectors = this_vectors,
-                    value = this_value, filterable = this_filterable
+                    value = this_value, filterable = this_filterable, subject = this_subject
                 WHERE s.tenant = in_tenant AND s.namespace = space AND s.key = this_key;
                 versions := versions || actual;
                 EXIT;
             END IF;
             INSERT INTO holdfast.items (
                 tenant, namespace, key, version, created_at, updated_at, ttl_seconds, expires_at,
-                vectors, value, filterable)
+                vectors, value, filterable, subject)
             VALUES (in_tenant, space, this_key, actual, moment, moment, this_ttl, until,
-                    this_vectors, this_value, this_filterable)
+                    this_vectors, this_value, this_filterable, this_subject)
             ON CONFLICT (tenant, namespace, key) DO NOTHING;
             IF FOUND THEN
                 versions := versions || actual;
@@ -90,12 +92,12 @@ END
 $$;
 
 -- Starts the windows of items again and returns those that are there, each with its place in the
--- arrays. They are sorted by namespace and key, as in put_items, and for the same reason.
-CREATE OR REPLACE FUNCTION holdfast.refresh_items(
+-- arrays. They are sorted by namespace and key, as in put_items_about, and for the same reason.
+CREATE OR REPLACE FUNCTION holdfast.renew_items(
     in_tenant text, in_owner text, in_namespaces text[], in_keys text[]
 ) RETURNS TABLE (
     at int, value text, version bigint, created_at timestamptz, updated_at timestamptz,
-    expires_at timestamptz
+    expires_at timestamptz, subject text
 )
 LANGUAGE plpgsql
 AS $$
@@ -115,10 +117,12 @@ BEGIN
             SET expires_at = holdfast.seconds_after(moment, s.ttl_seconds)
             WHERE s.tenant = in_tenant AND s.namespace = space AND s.key = in_keys[i]
               AND s.expires_at > moment
-            RETURNING i, s.value, s.version, s.created_at, s.updated_at, s.expires_at;
+            RETURNING i, s.value, s.version, s.created_at, s.updated_at, s.expires_at,
+                s.subject;
         IF NOT FOUND THEN
             RETURN QUERY
-                SELECT i, s.value, s.version, s.created_at, s.updated_at, s.expires_at
+                SELECT i, s.value, s.version, s.created_at, s.updated_at, s.expires_at,
+                    s.subject
                 FROM holdfast.items s
                 WHERE s.tenant = in_tenant AND s.namespace = space AND s.key = in_keys[i]
                   AND s.expires_at IS NULL;

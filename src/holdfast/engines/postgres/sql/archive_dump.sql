@@ -172,7 +172,7 @@ ORDER BY t.id, w.namespace, w.id, w.task, w.index;
 SELECT n.owner, n.path AS namespace, i.key, i.version, i.created_at, i.updated_at, i.value,
        ARRAY(SELECT public.vector_send(v.one)
              FROM unnest(i.vectors) WITH ORDINALITY AS v (one, at) ORDER BY v.at) AS vectors,
-       i.ttl_seconds, i.expires_at
+       i.ttl_seconds, i.expires_at, i.subject
 FROM holdfast.item_namespaces n
 JOIN holdfast.items i ON i.tenant = $1 AND i.namespace = n.number
 WHERE n.tenant = $1 AND (i.expires_at IS NULL OR i.expires_at > $2)

@@ -181,7 +181,7 @@ ON CONFLICT DO NOTHING;
 
 -- name: items
 -- Items, in namespaces that are made on first use; later versions are greater.
-SELECT holdfast.load_items($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
+SELECT holdfast.load_items_about($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13);
 
 -- name: contexts
 -- Contexts of tasks.

@@ -121,6 +121,11 @@ LIMIT $4::bigint;
 SELECT ARRAY[n.owner, i.key] || n.path AS key, 1 AS records
 FROM holdfast.item_namespaces n JOIN holdfast.items i ON i.tenant = $1 AND i.namespace = n.number
 WHERE n.tenant = $1 AND holdfast.erases_owner($2, $3, n.owner)
+UNION ALL
+SELECT ARRAY[n.owner, i.key] || n.path, 1
+FROM holdfast.items i JOIN holdfast.item_namespaces n ON n.tenant = $1 AND n.number = i.namespace
+WHERE i.tenant = $1 AND $2 = 'subject' AND i.subject = $3 AND i.subject <> ''
+    AND NOT holdfast.erases_owner($2, $3, n.owner)
 LIMIT $4::bigint;
 
 -- name: blobs

@@ -1,11 +1,11 @@
 -- name: put
 -- Store and delete items, all or none; their new versions.
-SELECT holdfast.put_items($1, $2, $3::text[], $4::text[], $5::text[], $6::text[], $7::text[],
-    $8::double precision[], $9::bigint[]);
+SELECT holdfast.put_items_about($1, $2, $3::text[], $4::text[], $5::text[], $6::text[], $7::text[],
+    $8::double precision[], $9::bigint[], $10::text[]);
 
 -- name: get
 -- The items with the keys $4 in the namespaces $3, which are JSON texts of their paths.
-SELECT k.at, i.value, i.version, i.created_at, i.updated_at, i.expires_at
+SELECT k.at, i.value, i.version, i.created_at, i.updated_at, i.expires_at, i.subject
 FROM unnest($3::text[], $4::text[]) WITH ORDINALITY AS k (namespace, key, at)
 CROSS JOIN LATERAL (
     SELECT n.tenant, n.number FROM holdfast.item_namespaces n
@@ -23,7 +23,7 @@ WHERE i.expires_at IS NULL OR i.expires_at > (SELECT holdfast.now());
 -- name: get_one
 -- The item with the key $4 in the namespace $3, a path: without arrays of keys, whose length the
 -- planner would look at in each call.
-SELECT i.value, i.version, i.created_at, i.updated_at, i.expires_at
+SELECT i.value, i.version, i.created_at, i.updated_at, i.expires_at, i.subject
 FROM holdfast.item_namespaces n
 JOIN holdfast.items i ON i.tenant = $1 AND i.namespace = n.number
 WHERE n.tenant = $1 AND n.owner = $2 AND n.path = $3::text[] AND i.key = $4
@@ -32,7 +32,8 @@ WHERE n.tenant = $1 AND n.owner = $2 AND n.path = $3::text[] AND i.key = $4
 -- name: get_one_refreshed
 -- The same, and its window starts again, if it has one.
 WITH found AS MATERIALIZED (
-    SELECT i.tenant, i.namespace, i.key, i.value, i.version, i.created_at, i.updated_at, i.expires_at
+    SELECT i.tenant, i.namespace, i.key, i.value, i.version, i.created_at, i.updated_at,
+           i.expires_at, i.subject
     FROM holdfast.item_namespaces n
     JOIN holdfast.items i ON i.tenant = $1 AND i.namespace = n.number
     WHERE n.tenant = $1 AND n.owner = $2 AND n.path = $3::text[] AND i.key = $4
@@ -43,23 +44,24 @@ WITH found AS MATERIALIZED (
     FROM found f
     WHERE f.expires_at IS NOT NULL
       AND s.tenant = $1 AND s.namespace = f.namespace AND s.key = f.key
-    RETURNING s.value, s.version, s.created_at, s.updated_at, s.expires_at
+    RETURNING s.value, s.version, s.created_at, s.updated_at, s.expires_at, s.subject
 )
 SELECT * FROM refreshed
 UNION ALL
 -- Without a window; or somebody deleted it in the meantime.
-SELECT value, version, created_at, updated_at, expires_at FROM found
+SELECT value, version, created_at, updated_at, expires_at, subject FROM found
 WHERE NOT EXISTS (SELECT FROM refreshed);
 
 -- name: get_refreshed
 -- The same, sorted by namespace and key, and their windows start again.
-SELECT at, value, version, created_at, updated_at, expires_at
-FROM holdfast.refresh_items($1, $2, $3::text[], $4::text[]);
+SELECT at, value, version, created_at, updated_at, expires_at, subject
+FROM holdfast.renew_items($1, $2, $3::text[], $4::text[]);
 
 -- name: search
 -- The items of the namespaces from the path $3 to before $4 that pass a filter, for which TRUE
 -- stands, by version: limit $5, offset $6.
-SELECT n.path, d.key, d.value, d.version, d.created_at, d.updated_at, d.expires_at, false AS extra
+SELECT n.path, d.key, d.value, d.version, d.created_at, d.updated_at, d.expires_at, d.subject,
+       false AS extra
 FROM holdfast.item_namespaces n
 JOIN holdfast.items d ON d.tenant = n.tenant AND d.namespace = n.number
 WHERE n.tenant = $1 AND n.owner = $2 AND n.path >= $3::text[] AND n.path < $4::text[]
@@ -95,8 +97,8 @@ WITH found AS MATERIALIZED (
            AND (r.distance <= (SELECT b.distance FROM ranked b WHERE b.rank = $6 + $5) + $9)
                IS NOT FALSE)
 )
-SELECT p.path, d.key, d.value, d.version, d.created_at, d.updated_at, d.expires_at, p.rank,
-       p.rank <= $6 OR p.rank > $6 + $5 AS extra, ARRAY(
+SELECT p.path, d.key, d.value, d.version, d.created_at, d.updated_at, d.expires_at, d.subject,
+       p.rank, p.rank <= $6 OR p.rank > $6 + $5 AS extra, ARRAY(
            SELECT public.vector_send(v) FROM unnest(d.vectors) v WHERE public.vector_dims(v) = $8
        ) AS vectors
 FROM page p
@@ -114,7 +116,7 @@ SELECT $3::text[] AS path, '' AS key, now() AS expires_at, false AS extra
     HAVING count(*) > 0 AND NOT EXISTS (SELECT FROM page WHERE extra)
 ), done AS MATERIALIZED (
     SELECT d.paths[r.at] AS path, d.keys[r.at] AS key, r.expires_at
-    FROM due d CROSS JOIN LATERAL holdfast.refresh_items($1, $2, d.paths, d.keys) r
+    FROM due d CROSS JOIN LATERAL holdfast.renew_items($1, $2, d.paths, d.keys) r
 )
 SELECT p.*, d.expires_at AS refreshed_until
 FROM page p LEFT JOIN done d ON d.path = to_jsonb(p.path)::text AND d.key = p.key;
