@@ -21,8 +21,8 @@ _ESCAPED = re.compile(r"\\u000[01]")
 _PART = re.compile(r'::[a-z]+|[{}\[\]:,]|"(?:[^"\\]|\\.)*"|[^\s{}\[\]:,"]+|\S', re.DOTALL)
 _MAX_DEPTH = 200
 
-EXACT, NAMES = "_holdfast", "_holdfast_names"
-"""The store's own properties: the exact JSON, and the names to find an entity by."""
+EXACT, NAMES, SUBJECT = "_holdfast", "_holdfast_names", "_holdfast_subject"
+"""The store's own properties: the exact JSON, the names to find an entity by, and the subject."""
 
 
 def to_agtype(value: Any, *, field: str = "value") -> str:
@@ -147,6 +147,6 @@ def _annotated(value: Any, part: str, kind: str) -> Any:
     if kind in {"::vertex", "::edge"} and isinstance(value, dict):
         properties = value.get("properties")
         if isinstance(properties, dict):
-            own = {EXACT, NAMES}
+            own = {EXACT, NAMES, SUBJECT}
             value["properties"] = {k: v for k, v in properties.items() if k not in own}
     return value

@@ -21,14 +21,14 @@ from holdfast.spi.id_page import IdPage
 from holdfast.values.codec import decode_json
 from holdfast.values.errors import InvalidInputError, NotFoundError, SchemaError
 from holdfast.values.graph import Entity, Relationship, SubGraph
-from holdfast_age.agtype import EXACT, NAMES, from_agtype, same, to_agtype
+from holdfast_age.agtype import EXACT, NAMES, SUBJECT, from_agtype, same, to_agtype
 from holdfast_age.cypher import check_calls
 from holdfast_age.engine import Age, graph_name, no_graph, on_graph
 
 _SQL = load("graph", package="holdfast_age")
 _ENTITY, _RELATIONSHIP, _TRUNCATED = 1, 2, 3
-_OF_ENTITY = frozenset({"id", "label", EXACT, NAMES})
-_OF_RELATIONSHIP = frozenset({"id", "type", EXACT})
+_OF_ENTITY = frozenset({"id", "label", EXACT, NAMES, SUBJECT})
+_OF_RELATIONSHIP = frozenset({"id", "type", EXACT, SUBJECT})
 MAX_ROWS = 10_000
 T = TypeVar("T")
 
@@ -51,7 +51,11 @@ class AgeGraph(CypherStorage):
         """Store entities."""
         rows = [
             _properties(
-                one.properties, id=one.id, label=one.label, names=list(map(index_key, one.names))
+                one.properties,
+                one.subject,
+                id=one.id,
+                label=one.label,
+                names=list(map(index_key, one.names)),
             )
             for one in drafts
         ]
@@ -65,7 +69,7 @@ class AgeGraph(CypherStorage):
             [to_agtype(one.id) for one in drafts],
             [to_agtype(one.source) for one in drafts],
             [to_agtype(one.target) for one in drafts],
-            [_properties(one.properties, id=one.id, type=one.type) for one in drafts],
+            [_properties(one.properties, one.subject, id=one.id, type=one.type) for one in drafts],
             safe=True,
         )
         if missing:
@@ -175,11 +179,11 @@ class AgeGraph(CypherStorage):
         return await call()
 
 
-def _properties(exact: str, **own: Any) -> str:
+def _properties(exact: str, subject: str, **own: Any) -> str:
     """Return the properties that Cypher sees, and the exact text of the given ones."""
     names = own.pop("names", None)
     kept = {} if names is None else {NAMES: names}
-    return to_agtype({**decode_json(exact), **own, **kept, EXACT: exact})
+    return to_agtype({**decode_json(exact), **own, **kept, SUBJECT: subject, EXACT: exact})
 
 
 def _exact(found: dict[str, Any], own: frozenset[str]) -> dict[str, Any]:
@@ -194,13 +198,15 @@ def _exact(found: dict[str, Any], own: frozenset[str]) -> dict[str, Any]:
 
 def _entity(row: Any) -> Entity:
     found = from_agtype(row["properties"])
-    return Entity(found["label"], _exact(found, _OF_ENTITY), found["id"])
+    properties = _exact(found, _OF_ENTITY)
+    return Entity(found["label"], properties, found["id"], str(found.get(SUBJECT) or ""))
 
 
 def _relationship(row: Any) -> Relationship:
     found = from_agtype(row["properties"])
     properties = _exact(found, _OF_RELATIONSHIP)
-    return Relationship(row["source"], row["target"], found["type"], properties, found["id"])
+    what = (found["type"], properties, found["id"], str(found.get(SUBJECT) or ""))
+    return Relationship(row["source"], row["target"], *what)
 
 
 def _refused(error: asyncpg.PostgresError, tenant: str) -> Exception | None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import holdfast
-from holdfast import Entity
+from holdfast import Entity, Relationship
 from holdfast.engines.inmemory.engine import InMemory
 from holdfast.engines.inmemory.graph import InMemoryGraph
 from holdfast.erasure.graph_names import GraphNames
@@ -63,6 +63,12 @@ async def test_entities_of_a_graph_beside_postgres_are_erased(
         report = await state.erase(subject="ana")
         assert report.counts == {"entities": MANY}
         assert await state.for_owner("ana").graph.list_entities() == []
+        about = [Entity("person", {}, "about", "ana"), Entity("person", {}, "x")]
+        await state.graph.add_entities(about)
+        await state.graph.add_relationships([Relationship("x", "e1", "is", {}, "r1", "ana")])
+        report = await state.erase(subject="ana")
+        assert report.counts == {"entities": 1, "relationships": 1}
+        assert await state.graph.delete_entity("x")
         assert (await state.erase(subject="ana", dry_run=True)).counts == {}
         assert len(await state.for_owner("ben").graph.list_entities(limit=1000)) == MANY
         assert (await state.erase(tenant=state.tenant)).counts == {"entities": 2 * MANY}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from holdfast import ChatMessage, State
+from holdfast import ChatMessage, Entity, Relationship, State
 from holdfast.checkpoints import Checkpoint, TypedBytes
 from holdfast.items import ItemPut
 from holdfast.values.failpoints import failpoint
@@ -78,6 +78,36 @@ async def test_items_about_a_subject_are_erased_whoever_owns_them_and_no_others(
         ]
     assert await state.for_owner("ana").items.search(()) == []
     assert len(await other.items.search(())) == 3
+    assert (await state.erase(subject="ana", dry_run=True)).counts == {}
+
+
+async def test_entities_and_relationships_about_a_subject_are_erased_and_no_others(
+    state: State,
+) -> None:
+    nobody, ben, ana = (state.for_owner(one) for one in ("", "ben", "ana"))
+    other = state.for_tenant(f"{state.tenant}-other")
+    for view in (nobody, ben, ana, other):
+        await view.graph.add_entities(
+            [Entity("person", {}, f"of {whom}", whom) for whom in ("ana", "carl")]
+            + [Entity("person", {}, "x"), Entity("person", {}, "y")]
+        )
+        await view.graph.add_relationships(
+            [
+                Relationship("x", "y", "knows", {}, "r1", "ana"),
+                Relationship("x", "y", "knows", {}, "r2", "carl"),
+                Relationship("x", "y", "knows", {}, "r3"),
+                Relationship("x", "of ana", "knows", {}, "r4", "carl"),
+            ]
+        )
+    before = await state.erase(subject="ana", dry_run=True)
+    assert before.counts == {"entities": 6, "relationships": 2}
+    assert (await state.erase(subject="ana")).counts == before.counts
+    for view in (nobody, ben):
+        assert [one.id for one in await view.graph.list_entities()] == ["of carl", "x", "y"]
+        assert [one.id for one in await view.graph.list_relationships("x")] == ["r2", "r3"]
+    assert await ana.graph.list_entities() == []
+    assert len(await other.graph.list_entities()) == 4
+    assert len(await other.graph.list_relationships("x")) == 4
     assert (await state.erase(subject="ana", dry_run=True)).counts == {}
 
 

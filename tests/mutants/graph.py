@@ -187,3 +187,26 @@ class CountsASelfLoopTwice(InMemoryGraph):
     async def degrees(self, ids: Sequence[str]) -> list[int]:
         nodes = (self._data.nodes.get(one) for one in ids)
         return [0 if one is None else len(one.leaving) + len(one.reaching) for one in nodes]
+
+
+@mutant("graph", "test_an_entity_and_a_relationship_have_the_subject_of_their_last_add")
+class TheFirstSubjectOfAnEntityStays(InMemoryGraph):
+    """An entity that is added again keeps whom it was about."""
+
+    async def put_entities(self, drafts: Sequence[EntityDraft]) -> None:
+        nodes = self._data.nodes
+        await super().put_entities(
+            [
+                dataclasses.replace(one, subject=nodes[one.id].subject) if one.id in nodes else one
+                for one in drafts
+            ]
+        )
+
+
+@mutant("graph", "test_a_subject_of_an_entity_or_a_relationship_that_is_not_an_id_is_refused")
+class AnySubjectOfARelationship(KnowledgeGraph):
+    """Whom a relationship is about is not checked."""
+
+    async def add_relationships(self, relationships: list[Relationship]) -> list[str]:
+        plain = [dataclasses.replace(one, subject="") for one in relationships]
+        return await super().add_relationships(plain)

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from holdfast import ChatMessage, Document, State
+from holdfast import ChatMessage, Document, Entity, Relationship, State
 from holdfast.checkpoints import Checkpoint, TypedBytes
 from holdfast.errors import SealedError
 from holdfast.items import ItemPut
@@ -160,6 +160,27 @@ async def test_an_item_about_a_person_does_not_open_without_the_key_of_that_pers
     assert [hit.item.key for hit in await ben.search(())] == ["b"]
     gone = {one for one in re.findall(_BOX, raw) if await _is_unreadable(state, one)}
     assert len(gone) == 1
+
+
+async def test_a_graph_about_a_person_does_not_open_without_the_key_of_that_person(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.wiring.erasure.KEPT_SECONDS", 0)
+    state = await place.open()
+    graph = state.for_owner("ben").graph
+    await graph.add_entities(
+        [Entity("person", {"name": "likes"}, "a", "ana"), Entity("person", {"name": "likes"}, "b")]
+    )
+    await graph.add_relationships([Relationship("b", "b", "is", {"by": "likes"}, "r", "ana")])
+    raw = await place.dump()
+    assert "likes" not in raw
+    view = (await place.open()).for_owner("ben").graph
+    assert [one.subject for one in await view.find_entities(["likes"])] == ["ana", ""]
+    assert [one.properties for one in await view.list_relationships("b")] == [{"by": "likes"}]
+    assert (await state.erase(subject="ana")).counts == {"entities": 1, "relationships": 1}
+    assert [one.properties for one in await graph.list_entities()] == [{"name": "likes"}]
+    gone = {one for one in re.findall(_BOX, raw) if await _is_unreadable(state, one)}
+    assert len(gone) == 2
 
 
 async def test_a_sealed_event_about_a_person_opens_only_for_its_owner(place: Place) -> None:

@@ -106,6 +106,8 @@ class Graph(GraphStore, Protocol):
     Promises:
 
     - entities and relationships come back as they were added
+    - an entity and a relationship have the subject of their last add
+    - a subject of an entity or a relationship that is not an id is refused
     - add_entities returns the ids in input order
     - add_relationships returns the ids in input order
     - an entity or a relationship without an id gets one

@@ -34,7 +34,8 @@ class SealedGraph(GraphStorage):
         blind, sealed = await self._seal.blind(), []
         for draft in drafts:
             self._seal.check("properties", draft.properties)
-            sealer = await self._seal.sealer(split_owned(draft.id)[0])
+            owner = split_owned(draft.id)[0]
+            sealer = await self._seal.sealer_about(owner, draft.subject or owner)
             if sealer is None or blind is None:
                 sealed.append(draft)
                 continue
@@ -52,7 +53,8 @@ class SealedGraph(GraphStorage):
         sealed = []
         for draft in drafts:
             self._seal.check("properties", draft.properties)
-            sealer = await self._seal.sealer(split_owned(draft.source)[0])
+            owner = split_owned(draft.source)[0]
+            sealer = await self._seal.sealer_about(owner, draft.subject or owner)
             if sealer is not None:
                 properties = sealer.json(_relationship(draft.id), draft.properties)
                 draft = dataclasses.replace(draft, properties=properties)  # noqa: PLW2901

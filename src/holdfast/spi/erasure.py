@@ -17,6 +17,7 @@ Store: TypeAlias = Literal[
     "facts",
     "collections",
     "entities",
+    "relationships",
     "boards",
     "channels",
     "threads",
@@ -31,6 +32,7 @@ Key: TypeAlias = tuple[str, ...]
 """The key of one record in its store:
 
 - ``keys``, ``entities``, ``boards``, ``channels``, ``threads``, ``blobs``: its id
+- ``relationships``: its id; those about the subject in the graph of somebody else
 - ``collections``: its name; or also an id, for one document about the subject in a collection of
   somebody else
 - ``schedules``: owner and id

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from holdfast.values.checks import check_id, check_list, check_text
+from holdfast.values.checks import check_id, check_list, check_subject, check_text
 from holdfast.values.codec import encode_object
 from holdfast.values.errors import InvalidInputError
 from holdfast.values.graph import Direction, Entity, Relationship, entity_keys
@@ -16,6 +16,8 @@ from holdfast.values.text import name_key
 class EntityDraft:
     """A checked entity; ``names`` are the folded names by which it is found.
 
+    ``subject`` is whom it is about; empty for its owner.
+
     >>> [draft] = draft_entities([Entity("Project", {"name": "Project-X"}, "p1")])
     >>> draft.names
     ['p1', 'project x']
@@ -25,6 +27,7 @@ class EntityDraft:
     label: str
     properties: str
     names: list[str]
+    subject: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,7 @@ class RelationshipDraft:
     target: str
     type: str
     properties: str
+    subject: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +91,9 @@ def draft_entities(entities: object) -> list[EntityDraft]:
         key = _new_key(entity.id, f"{field}.id", drafts)
         label = check_id(f"{field}.label", entity.label)
         properties = encode_object(entity.properties, field=f"{field}.properties")
-        drafts[key] = EntityDraft(key, label, properties, entity_keys(key, entity.properties))
+        names = entity_keys(key, entity.properties)
+        subject = _subject(entity.subject, field)
+        drafts[key] = EntityDraft(key, label, properties, names, subject)
     return list(drafts.values())
 
 
@@ -109,8 +115,13 @@ def draft_relationships(relationships: object) -> list[RelationshipDraft]:
             check_id(f"{field}.target_id", one.target_id),
             check_id(f"{field}.type", one.type),
             encode_object(one.properties, field=f"{field}.properties"),
+            _subject(one.subject, field),
         )
     return list(drafts.values())
+
+
+def _subject(given: object, field: str) -> str:
+    return "" if given == "" else check_subject(given, f"{field}.subject")
 
 
 def folded_names(names: object) -> list[str]:

@@ -70,7 +70,7 @@ async def _fill_stores(store: Callable[..., Any], ttl_seconds: float) -> None:
     )
     graph = store("graph")
     await graph.add_entities([Entity("Person", {"name": "Ravi", "x": TEXT}, "ravi")])
-    await graph.add_entities([Entity("Port", {}, "brest")])
+    await graph.add_entities([Entity("Port", {}, "brest", "ravi")])
     await graph.add_relationships([Relationship("ravi", "brest", "lives_in", {"n": 1e16}, "r1")])
     await graph.add_relationships([Relationship("ravi", "ravi", "knows", {}, "r2")])
     blobs = store("blobs")

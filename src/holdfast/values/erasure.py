@@ -38,6 +38,14 @@ class ErasureScope:
             self.kind == "subject" and stored.startswith(owned_id(self.id, ""))
         )
 
+    def is_about(self, subject: str) -> bool:
+        """Return whether a record that names this subject is in scope.
+
+        >>> ErasureScope("subject", "ana").is_about("ana")
+        True
+        """
+        return self.kind == "subject" and subject == self.id
+
     def has_session(self, stored: str) -> bool:
         """Return whether everything under the stored id of a session is in scope."""
         return (

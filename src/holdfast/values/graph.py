@@ -24,6 +24,8 @@ class Entity:
     label: str
     properties: dict[str, Any] = field(default_factory=dict)
     id: str = field(default_factory=new_id)
+    subject: str = ""
+    """Whom it is about, if not its owner: ``state.erase(subject=)`` deletes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,8 @@ class Relationship:
     type: str
     properties: dict[str, Any] = field(default_factory=dict)
     id: str = field(default_factory=new_id)
+    subject: str = ""
+    """Whom it is about, if not its owner: ``state.erase(subject=)`` deletes it."""
 
 
 @dataclass(frozen=True, slots=True)

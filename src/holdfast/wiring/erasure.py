@@ -175,6 +175,7 @@ _DELETES: Mapping[Store, tuple[str, Callable[[Any, Key], Awaitable[object]]]] = 
     "facts": ("long_term", _delete_facts),
     "collections": ("vectors", _delete_documents),
     "entities": ("graph", lambda its, key: its.graph.delete_entity(key[0])),
+    "relationships": ("graph", lambda its, key: its.graph.delete_relationship(key[0])),
     "boards": ("boards", lambda its, key: its.boards.delete_task_list(key[0])),
     "channels": ("channel", lambda its, key: its.channel(key[0]).clear()),
     "threads": ("checkpoints", lambda its, key: its.checkpoints.delete_threads([key[0]])),

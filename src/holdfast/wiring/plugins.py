@@ -23,7 +23,7 @@ from holdfast.contracts.short_term import States
 from holdfast.contracts.tasks.ledger import Ledger
 from holdfast.contracts.tasks.work import Work
 from holdfast.contracts.vectors import Vectors
-from holdfast.erasure.graph_names import GraphNames
+from holdfast.erasure.graph_names import GraphNames, RelationshipNames
 from holdfast.spi.engine import GROUP, Engine, EngineOptions, OpenEngine, TaskEngine
 from holdfast.spi.graph import CypherStorage
 from holdfast.values.errors import ConfigError, NotSupportedError
@@ -112,6 +112,9 @@ async def put_graph_beside(found: Connections, request: OpenRequest) -> None:
         connected_engine(engine, "graph"), lambda tenant: _graph(engine.storage("graph", tenant))
     )
     found.finders["entities"] = lambda tenant: GraphNames(engine.storage("graph", tenant))
+    found.finders["relationships"] = lambda tenant: RelationshipNames(
+        engine.storage("graph", tenant)
+    )
 
 
 async def opened(scheme: str, request: OpenRequest) -> Engine:

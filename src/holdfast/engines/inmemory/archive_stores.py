@@ -82,7 +82,7 @@ def dump_entities(engine: InMemory, tenant: str, at: datetime) -> Iterator[of.En
     del at
     for key, node in sorted(engine.table(tenant, _GraphData).nodes.items()):
         names = tuple(sorted(node.keys)) if is_sealed(decode_json(node.properties)) else ()
-        yield of.EntityRecord(key, node.label, node.properties, names)
+        yield of.EntityRecord(key, node.label, node.properties, names, node.subject)
 
 
 def load_entity(engine: InMemory, tenant: str, one: of.EntityRecord) -> None:
@@ -91,7 +91,7 @@ def load_entity(engine: InMemory, tenant: str, one: of.EntityRecord) -> None:
     if one.id in data.nodes:
         return
     names = list(one.names) or entity_keys(one.id, decode_json(one.properties))
-    data.nodes[one.id] = _Node(one.label, one.properties, names)
+    data.nodes[one.id] = _Node(one.label, one.properties, names, one.subject)
     for name in names:
         data.by_key.setdefault(name, set()).add(one.id)
 
@@ -102,7 +102,9 @@ def dump_relationships(
     """Yield the relationships."""
     del at
     for key, edge in sorted(engine.table(tenant, _GraphData).edges.items()):
-        yield of.RelationshipRecord(key, edge.source, edge.target, edge.type, edge.properties)
+        yield of.RelationshipRecord(
+            key, edge.source, edge.target, edge.type, edge.properties, edge.subject
+        )
 
 
 def load_relationship(engine: InMemory, tenant: str, one: of.RelationshipRecord) -> None:
@@ -112,7 +114,7 @@ def load_relationship(engine: InMemory, tenant: str, one: of.RelationshipRecord)
         if end not in data.nodes:
             raise NotFoundError("entity", end)
     if one.id not in data.edges:
-        data.edges[one.id] = _Edge(one.source, one.target, one.type, one.properties)
+        data.edges[one.id] = _Edge(one.source, one.target, one.type, one.properties, one.subject)
         data.nodes[one.source].leaving.add(one.id)
         data.nodes[one.target].reaching.add(one.id)
 

@@ -206,7 +206,7 @@ def _items(engine: InMemory, tenant: str, scope: ErasureScope) -> list[Key]:
         (owner, at.key, *at.namespace)
         for owner, rows in InMemoryItems(engine, tenant=tenant)._data.owners.items()
         for at, row in rows.items()
-        if scope.has_owner(owner) or (scope.kind == "subject" and row.subject == scope.id)
+        if scope.has_owner(owner) or scope.is_about(row.subject)
     ]
 
 
@@ -270,7 +270,14 @@ _KEYS: Mapping[Store, Callable[[InMemory, str, ErasureScope], list[Key]]] = {
     "facts": _facts,
     "collections": _collections,
     "entities": lambda engine, tenant, scope: [
-        (one,) for one in InMemoryGraph(engine, tenant=tenant)._data.nodes if scope.has_id(one)
+        (key,)
+        for key, one in InMemoryGraph(engine, tenant=tenant)._data.nodes.items()
+        if scope.has_id(key) or scope.is_about(one.subject)
+    ],
+    "relationships": lambda engine, tenant, scope: [
+        (key,)
+        for key, one in InMemoryGraph(engine, tenant=tenant)._data.edges.items()
+        if scope.is_about(one.subject) and not scope.has_id(key)
     ],
     "boards": _boards,
     "channels": _channels,

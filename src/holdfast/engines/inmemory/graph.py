@@ -21,6 +21,7 @@ class _Node:
     label: str
     properties: str
     keys: list[str]
+    subject: str = ""
     leaving: set[str] = field(default_factory=set)
     reaching: set[str] = field(default_factory=set)
 
@@ -31,6 +32,7 @@ class _Edge:
     target: str
     type: str
     properties: str
+    subject: str = ""
 
 
 @dataclass(slots=True)
@@ -52,7 +54,8 @@ class InMemoryGraph(GraphStorage):
     async def put_entities(self, drafts: Sequence[EntityDraft]) -> None:
         """Store entities."""
         for draft in drafts:
-            key, node = draft.id, _Node(draft.label, draft.properties, draft.names)
+            key = draft.id
+            node = _Node(draft.label, draft.properties, draft.names, draft.subject)
             old = self._data.nodes.get(key)
             if old is not None:
                 node.leaving, node.reaching = old.leaving, old.reaching
@@ -69,7 +72,8 @@ class InMemoryGraph(GraphStorage):
                     raise NotFoundError("entity", end)
         for draft in drafts:
             key = draft.id
-            edge = _Edge(draft.source, draft.target, draft.type, draft.properties)
+            what = (draft.type, draft.properties, draft.subject)
+            edge = _Edge(draft.source, draft.target, *what)
             self._cut(key)
             self._data.edges[key] = edge
             self._data.nodes[edge.source].leaving.add(key)
@@ -179,8 +183,9 @@ class InMemoryGraph(GraphStorage):
 
     def _entity(self, key: str) -> Entity:
         node = self._data.nodes[key]
-        return Entity(node.label, decode_json(node.properties), key)
+        return Entity(node.label, decode_json(node.properties), key, node.subject)
 
     def _relationship(self, key: str) -> Relationship:
         edge = self._data.edges[key]
-        return Relationship(edge.source, edge.target, edge.type, decode_json(edge.properties), key)
+        what = (edge.type, decode_json(edge.properties))
+        return Relationship(edge.source, edge.target, *what, key, edge.subject)

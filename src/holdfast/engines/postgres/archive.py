@@ -229,8 +229,9 @@ class PostgresArchive(ArchiveStorage):
 
 def _entity(one: of.EntityRecord) -> EntityDraft:
     names = list(one.names) or entity_keys(one.id, decode_json(one.properties))
-    return EntityDraft(one.id, one.label, one.properties, names)
+    return EntityDraft(one.id, one.label, one.properties, names, one.subject)
 
 
 def _relationship(one: of.RelationshipRecord) -> RelationshipDraft:
-    return RelationshipDraft(one.id, one.source, one.target, one.type, one.properties)
+    ends = (one.id, one.source, one.target)
+    return RelationshipDraft(*ends, one.type, one.properties, one.subject)

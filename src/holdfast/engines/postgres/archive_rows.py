@@ -93,11 +93,13 @@ def to_record(kind: str, row: Mapping[str, Any]) -> of.Record:
     if kind == "entities":
         entity = _entity.decode(row["body"])
         names = tuple(row["names"]) if is_sealed(entity.properties) else ()
-        return of.EntityRecord(entity.id, entity.label, encode_json(entity.properties), names)
+        text = encode_json(entity.properties)
+        return of.EntityRecord(entity.id, entity.label, text, names, entity.subject)
     if kind == "relationships":
         one = _relationship.decode(row["body"])
         text = encode_json(one.properties)
-        return of.RelationshipRecord(one.id, one.source_id, one.target_id, one.type, text)
+        ends = (one.id, one.source_id, one.target_id)
+        return of.RelationshipRecord(*ends, one.type, text, one.subject)
     fields = dict(row)
     for name, read in _READ.get(kind, {}).items():
         if fields[name] is not None:

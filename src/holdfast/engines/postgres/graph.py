@@ -43,6 +43,7 @@ class PostgresGraph(GraphStorage):
             _SQL["add_entities"],
             *(self._tenant, ids, list(map(entity_text, drafts))),
             *([entity for entity, _ in names], [name for _, name in names]),
+            [draft.subject for draft in drafts],
             safe=True,
         )
 
@@ -54,6 +55,7 @@ class PostgresGraph(GraphStorage):
             *(self._tenant, ids),
             *([draft.source for draft in drafts], [draft.target for draft in drafts]),
             *([draft.type for draft in drafts], list(map(relationship_text, drafts))),
+            [draft.subject for draft in drafts],
             safe=True,
         )
 

@@ -271,9 +271,11 @@ CREATE TABLE holdfast.entities (
     id text COLLATE "C" NOT NULL,
     number bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
     body text NOT NULL,
+    subject text COLLATE "C" NOT NULL DEFAULT ''::text,
     PRIMARY KEY (tenant, id)
 );
 
+CREATE INDEX entities_by_subject ON holdfast.entities USING btree (tenant, subject) WHERE (subject <> ''::text);
 CREATE INDEX entities_of_tenant ON holdfast.entities USING btree (tenant, number) INCLUDE (id);
 
 CREATE TABLE holdfast.entity_names (
@@ -593,9 +595,11 @@ CREATE TABLE holdfast.relationships (
     target bigint NOT NULL,
     type text COLLATE "C" NOT NULL,
     body text NOT NULL,
+    subject text COLLATE "C" NOT NULL DEFAULT ''::text,
     PRIMARY KEY (tenant, id)
 );
 
+CREATE INDEX relationships_by_subject ON holdfast.relationships USING btree (tenant, subject) WHERE (subject <> ''::text);
 CREATE INDEX relationships_from ON holdfast.relationships USING btree (tenant, source) INCLUDE (target, type);
 CREATE INDEX relationships_to ON holdfast.relationships USING btree (tenant, target) INCLUDE (source, type);
 
@@ -1310,9 +1314,11 @@ CREATE VIEW holdfast.task_records AS
 --   put_checkpoint(in_tenant text, in_thread text, in_namespace text, in_id text, in_parent text, in_run text, in_kind text, in_body bytea, in_metadata_kind text, in_metadata bytea, in_labels jsonb, in_versions jsonb, in_channels text[], in_channel_versions text[], in_kinds text[], in_values bytea[], in_expected text, in_ttl_seconds double precision) RETURNS void
 --   put_checkpoint_writes(in_tenant text, in_thread text, in_namespace text, in_id text, in_tasks text[], in_indexes integer[], in_paths text[], in_channels text[], in_kinds text[], in_values bytea[]) RETURNS void
 --   put_documents(the_tenant text, the_collection text, replacing boolean, the_ids text[], the_contents text[], the_metadata text[], the_filterables text[], the_dimensions integer[], the_numbers real[], the_subjects text[]) RETURNS void
+--   put_entities(the_tenant text, the_ids text[], the_bodies text[], named text[], the_names text[], the_subjects text[]) RETURNS void
 --   put_items(in_tenant text, in_owner text, in_namespaces text[], in_keys text[], in_values text[], in_filterables text[], in_vectors text[], in_ttl_seconds double precision[], in_expected bigint[]) RETURNS bigint[]
 --   put_items_about(in_tenant text, in_owner text, in_namespaces text[], in_keys text[], in_values text[], in_filterables text[], in_vectors text[], in_ttl_seconds double precision[], in_expected bigint[], in_subjects text[]) RETURNS bigint[]
 --   put_push_config(in_tenant text, in_task_id text, in_owner text, in_id text, in_url text, in_token text, in_authentication text, in_most bigint) RETURNS boolean
+--   put_relationships(the_tenant text, the_ids text[], the_sources text[], the_targets text[], the_types text[], the_bodies text[], the_subjects text[]) RETURNS void
 --   put_schedule(in_tenant text, in_owner text, in_id text, in_uid text, in_cron text, in_timezone text, in_agent text, in_message text, in_context_id text, in_metadata text, in_missed text, in_missed_limit bigint, in_grace_seconds double precision, in_max_attempts bigint, in_digest text, in_replace boolean) RETURNS SETOF holdfast.schedules
 --   put_state(in_tenant text, in_session_id text, in_state jsonb, in_ttl_seconds double precision, in_dropped text[], in_replace boolean, in_expected bigint, in_versions integer) RETURNS bigint
 --   put_state_at_version(in_tenant text, in_session_id text, in_state jsonb, in_ttl_seconds double precision, in_dropped text[], in_replace boolean, in_expected bigint) RETURNS bigint

@@ -130,6 +130,7 @@ class EntityRecord(Record, frozen=True):
     label: str
     properties: str
     names: tuple[str, ...] = ()
+    subject: str = ""
 
 
 class RelationshipRecord(Record, frozen=True):
@@ -140,6 +141,7 @@ class RelationshipRecord(Record, frozen=True):
     target: str
     type: str
     properties: str
+    subject: str = ""
 
 
 class BlobRecord(Record, frozen=True):

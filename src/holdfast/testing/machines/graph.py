@@ -16,6 +16,7 @@ ENTITIES = st.builds(
     label=st.sampled_from(["Person", "Robot"]),
     properties=st.sampled_from([{}, {"name": "Ann"}, {"name": "c"}, {"name": None, "n": 1.0}]),
     id=NAMES,
+    subject=st.sampled_from(["", "", "ana"]),
 )
 RELATIONSHIPS = st.builds(
     Relationship,
@@ -24,6 +25,7 @@ RELATIONSHIPS = st.builds(
     type=TYPES,
     properties=st.sampled_from([{}, {"since": 2020}]),
     id=EDGES,
+    subject=st.sampled_from(["", "", "ana"]),
 )
 DIRECTIONS: st.SearchStrategy[Direction] = st.sampled_from(["both", "out", "in"])
 

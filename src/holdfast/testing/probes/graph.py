@@ -32,6 +32,19 @@ async def _entity_label(store: Graph, value: Any) -> Any:
     return (await store.get_neighbors("a")).entities[0].label
 
 
+async def _entity_subject(store: Graph, value: Any) -> Any:
+    await store.add_entities([Entity("Person", {}, "a", value)])
+    return (await store.get_neighbors("a")).entities[0].subject
+
+
+async def _relationship_subject(store: Graph, value: Any) -> Any:
+    return (await _edge(store, subject=value)).subject
+
+
+def _empty_is_nobody(hostile: Hostile) -> Verdict | None:
+    return KEPT if hostile.value == "" else None
+
+
 async def _entity_properties(store: Graph, value: Any) -> Any:
     await store.add_entities([Entity("Person", value, "a")])
     return (await store.get_neighbors("a")).entities[0].properties
@@ -130,6 +143,14 @@ def _keep_none(hostile: Hostile) -> Verdict | None:
 PROBES = (
     Probe("add_entities.id", "id", _entity_id),
     Probe("add_entities.label", "id", _entity_label),
+    Probe("add_entities.subject", "id", _entity_subject, judge=_empty_is_nobody),
+    Probe(
+        "add_relationships.subject",
+        "id",
+        _relationship_subject,
+        prepare=_two,
+        judge=_empty_is_nobody,
+    ),
     Probe("add_entities.properties", "object", _entity_properties),
     Probe("add_entities.properties.name", "text", _entity_name),
     Probe("add_relationships.id", "id", _relationship_id, prepare=_two),

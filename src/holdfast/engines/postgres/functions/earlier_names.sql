@@ -1,4 +1,4 @@
--- version: 11
+-- version: 12
 -- Functions that processes of an earlier version call while this one is rolled out. They do not say
 -- what a filter sees of a body: it is read from the body when one asks.
 
@@ -342,5 +342,30 @@ BEGIN
         the_tenant, the_owners, the_namespaces, the_keys, the_versions, the_creations, the_updates,
         the_values, the_vectors, the_ttls, the_expiries, the_filterables,
         array_fill(''::text, ARRAY[cardinality(the_keys)]));
+END
+$$;
+
+CREATE OR REPLACE FUNCTION holdfast.add_entities(
+    the_tenant text, the_ids text[], the_bodies text[], named text[], the_names text[]
+) RETURNS void
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    PERFORM holdfast.put_entities(
+        the_tenant, the_ids, the_bodies, named, the_names,
+        array_fill(''::text, ARRAY[cardinality(the_ids)]));
+END
+$$;
+
+CREATE OR REPLACE FUNCTION holdfast.add_relationships(
+    the_tenant text, the_ids text[], the_sources text[], the_targets text[], the_types text[],
+    the_bodies text[]
+) RETURNS void
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    PERFORM holdfast.put_relationships(
+        the_tenant, the_ids, the_sources, the_targets, the_types, the_bodies,
+        array_fill(''::text, ARRAY[cardinality(the_ids)]));
 END
 $$;

@@ -1,17 +1,19 @@
--- version: 2
+-- version: 3
 -- The graph.
 
 -- Add or replace entities, all or none; named and the_names say who is found by what.
-CREATE OR REPLACE FUNCTION holdfast.add_entities(
-    the_tenant text, the_ids text[], the_bodies text[], named text[], the_names text[]
+CREATE OR REPLACE FUNCTION holdfast.put_entities(
+    the_tenant text, the_ids text[], the_bodies text[], named text[], the_names text[],
+    the_subjects text[]
 ) RETURNS void
 LANGUAGE plpgsql
 AS $$
 BEGIN
-    INSERT INTO holdfast.entities (tenant, id, body)
-    SELECT the_tenant, i.id, i.body FROM unnest(the_ids, the_bodies) AS i (id, body)
+    INSERT INTO holdfast.entities (tenant, id, body, subject)
+    SELECT the_tenant, i.id, i.body, i.subject
+    FROM unnest(the_ids, the_bodies, the_subjects) AS i (id, body, subject)
     ORDER BY i.id COLLATE "C"
-    ON CONFLICT (tenant, id) DO UPDATE SET body = excluded.body;
+    ON CONFLICT (tenant, id) DO UPDATE SET body = excluded.body, subject = excluded.subject;
     DELETE FROM holdfast.entity_names n
     WHERE n.tenant = the_tenant AND n.entity = ANY (the_ids)
         AND NOT EXISTS (
@@ -24,9 +26,9 @@ END
 $$;
 
 -- Add or replace relationships, all or none; their ends must be there, and stay until the commit.
-CREATE OR REPLACE FUNCTION holdfast.add_relationships(
+CREATE OR REPLACE FUNCTION holdfast.put_relationships(
     the_tenant text, the_ids text[], the_sources text[], the_targets text[], the_types text[],
-    the_bodies text[]
+    the_bodies text[], the_subjects text[]
 ) RETURNS void
 LANGUAGE plpgsql
 AS $$
@@ -46,16 +48,16 @@ BEGIN
         PERFORM holdfast.fail('HF002', 'an end is not there',
                               jsonb_build_object('kind', 'entity', 'key', missing));
     END IF;
-    INSERT INTO holdfast.relationships (tenant, id, source, target, type, body)
-    SELECT the_tenant, i.id, s.number, t.number, i.type, i.body
-    FROM unnest(the_ids, the_sources, the_targets, the_types, the_bodies)
-        AS i (id, source, target, type, body)
+    INSERT INTO holdfast.relationships (tenant, id, source, target, type, body, subject)
+    SELECT the_tenant, i.id, s.number, t.number, i.type, i.body, i.subject
+    FROM unnest(the_ids, the_sources, the_targets, the_types, the_bodies, the_subjects)
+        AS i (id, source, target, type, body, subject)
     JOIN holdfast.entities s ON s.tenant = the_tenant AND s.id = i.source
     JOIN holdfast.entities t ON t.tenant = the_tenant AND t.id = i.target
     ORDER BY i.id COLLATE "C"
     ON CONFLICT (tenant, id) DO UPDATE SET
         source = excluded.source, target = excluded.target, type = excluded.type,
-        body = excluded.body;
+        body = excluded.body, subject = excluded.subject;
 END
 $$;
 

@@ -92,6 +92,17 @@ LIMIT $4::bigint;
 -- name: entities
 SELECT ARRAY[e.id] AS key, 1 AS records FROM holdfast.entities e
 WHERE e.tenant = $1 AND holdfast.erases_id($2, $3, e.id)
+UNION ALL
+SELECT ARRAY[e.id], 1 FROM holdfast.entities e
+WHERE e.tenant = $1 AND $2 = 'subject' AND e.subject = $3 AND e.subject <> ''
+    AND NOT holdfast.erases_id($2, $3, e.id)
+LIMIT $4::bigint;
+
+-- name: relationships
+-- Those about a subject alone: others are deleted with their entities.
+SELECT ARRAY[r.id] AS key, 1 AS records FROM holdfast.relationships r
+WHERE r.tenant = $1 AND $2 = 'subject' AND r.subject = $3 AND r.subject <> ''
+    AND NOT holdfast.erases_id($2, $3, r.id)
 LIMIT $4::bigint;
 
 -- name: boards

@@ -1,10 +1,10 @@
 -- name: add_entities
 -- Add or replace entities with their names.
-SELECT holdfast.add_entities($1, $2, $3, $4, $5);
+SELECT holdfast.put_entities($1, $2, $3, $4, $5, $6);
 
 -- name: add_relationships
 -- Add or replace relationships between entities that are there.
-SELECT holdfast.add_relationships($1, $2, $3, $4, $5, $6);
+SELECT holdfast.put_relationships($1, $2, $3, $4, $5, $6, $7);
 
 -- name: walk
 -- What is around an entity; $3 depth, $4 types or NULL, $5 along relationships, $6 against them,
