@@ -145,3 +145,29 @@ async def test_a_late_flush_brings_nothing_back(database: str) -> None:
             assert await view.history.get_messages(AGENT, session_id=SESSION) == []
             assert await view.short_term.get_state(SESSION) == {}
             assert (await state.erase(subject="ana", dry_run=True)).counts == {}
+
+
+async def test_a_late_flush_brings_nothing_of_a_session_about_a_subject_back(
+    database: str,
+) -> None:
+    redis, tenant, settings = valkey().url, new_ref(), Settings(max_connections=6)
+    async with (
+        holdfast.open(database, redis=redis, tenant=tenant, settings=settings) as writer,
+        holdfast.open(database, redis=redis, tenant=tenant, settings=settings) as operator,
+    ):
+        ben = writer.for_owner("ben")
+        for session, subject in ((SESSION, "ana"), ("other", "carl")):
+            await ben.episodes.start_session(AGENT, session, subject=subject)
+            for n in range(50):
+                await ben.history.append(AGENT, ChatMessage.user(f"m{n}"), session_id=session)
+                await ben.short_term.set_state(session, {"n": n})
+        await operator.erase(subject="ana")
+        await writer.ops.hybrid.consolidator.drain()
+        await operator.ops.hybrid.consolidator.drain()
+        for state in (writer, operator):
+            view = state.for_owner("ben")
+            assert await view.history.get_messages(AGENT, session_id=SESSION) == []
+            assert await view.short_term.get_state(SESSION) == {}
+            assert await view.history.count_messages(AGENT, session_id="other") == 50
+            assert await view.short_term.get_state("other") == {"n": 49}
+            assert (await state.erase(subject="ana", dry_run=True)).counts == {}

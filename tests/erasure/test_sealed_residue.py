@@ -7,12 +7,13 @@ import dataclasses
 import pytest
 
 import holdfast
-from holdfast import ANY_OWNER
+from holdfast import ANY_OWNER, Entity, Event
 from holdfast.engines.key_providers.key_ring import KeyRing
 from holdfast.errors import SealedError
+from holdfast.items import ItemPut
 from holdfast.values.codec import decode_json
 from tests.engines.postgres_database import connected
-from tests.erasure.residue import STORES, Servers, canary, fill_content
+from tests.erasure.residue import STORES, WRITER, Servers, canary, fill_content
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -66,3 +67,35 @@ async def test_sealed_content_is_in_no_file_and_its_key_can_be_destroyed(
         await sealing.opener(his)
         with pytest.raises(SealedError, match="destroyed"):
             await sealing.opener(hers)
+
+
+async def test_a_session_about_a_subject_is_in_no_file_and_its_key_can_be_destroyed(
+    servers: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.wiring.erasure.KEPT_SECONDS", 0)
+    words = {store: canary() for store in ("event", "state", "metadata", "item", "entity")}
+    async with holdfast.open(settings=servers.settings, seal=RING) as state:
+        ben = state.for_owner("ben")
+        about = {"m": words["metadata"]}
+        await ben.episodes.start_session(WRITER, "s1", metadata=about, subject="ana")
+        await ben.episodes.append([Event(WRITER, "s1", "note", {"of": words["event"]})])
+        await ben.short_term.set_state("s1", {"who": words["state"]})
+        item = ItemPut(("notes",), "k1", {"by": words["item"]}, subject="ana")
+        await ben.items.put_many([item])
+        await ben.graph.add_entities([Entity("p", {"name": words["entity"]}, "e1", "ana")])
+        if servers.valkey is not None:
+            await state.ops.hybrid.consolidator.drain()
+        await state.ops.index_pending()
+        assert (await ben.short_term.get_state("s1")) == {"who": words["state"]}
+        assert await servers.found(words) == {}
+        async with connected(servers.postgres.url()) as connection:
+            copied = await connection.fetchval("SELECT body FROM holdfast.events")
+            value = await connection.fetchval("SELECT value FROM holdfast.items")
+        report = await state.erase(subject="ana")
+        assert report.counts == {"sessions": 1, "states": 1, "entities": 1, "items": 1}
+        assert await servers.found(words) == {}
+    async with holdfast.open(settings=servers.settings, seal=RING) as state:
+        sealing = state._connections.seal("default")
+        for body in (copied, value):
+            with pytest.raises(SealedError, match="destroyed"):
+                await sealing.opener(body)
