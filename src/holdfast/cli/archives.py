@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
 from rich.console import Console
@@ -17,14 +17,19 @@ from holdfast.cli.open_state import open_shared
 from holdfast.cli.options import Json
 from holdfast.wiring.archive_runs import ArchiveReport
 from holdfast.wiring.archive_runs import Progress as Done
+from holdfast.wiring.archive_tenants import archived_tenants, every_tenant, tenant_folder
 from holdfast.wiring.front_door import open as open_state
 from holdfast.wiring.sealing import provider_named
 from holdfast.wiring.settings import Settings
+from holdfast.wiring.state import State
 
 _err = Console(stderr=True)
 Folder: TypeAlias = Annotated[Path, typer.Argument(help="The folder of the archive.")]
 Whose: TypeAlias = Annotated[
     str, typer.Option("--tenant", help="HOLDFAST_TENANT, or 'default', unless given.")
+]
+AllTenants: TypeAlias = Annotated[
+    bool, typer.Option("--all-tenants", help="Every tenant, each in a folder of its own.")
 ]
 Without: TypeAlias = Annotated[
     list[str] | None,
@@ -36,6 +41,7 @@ def export(
     folder: Folder,
     *,
     tenant: Whose = "",
+    all_tenants: AllTenants = False,
     without: Without = None,
     recipient: Annotated[
         str,
@@ -58,20 +64,32 @@ def export(
     """
     provider = provider_named(Settings(seal=recipient)) if recipient else None
 
-    async def work() -> ArchiveReport:
-        async with open_shared(tenant) as state:
-            with _bar() as advance:
-                return await state.ops.archives.export(
-                    folder, without=without or (), recipient=provider, progress=advance
-                )
+    _check_tenants(tenant, all_tenants=all_tenants)
 
-    _show(asyncio.run(work()), f"exported to {folder}", as_json=as_json)
+    async def one(view: State, place: Path) -> ArchiveReport:
+        with _bar() as advance:
+            return await view.ops.archives.export(
+                place, without=without or (), recipient=provider, progress=advance
+            )
+
+    async def work() -> list[ArchiveReport]:
+        async with open_shared(tenant) as state:
+            if not all_tenants:
+                return [await one(state, folder)]
+            return [
+                await one(view, tenant_folder(folder, view.tenant))
+                async for view in every_tenant(state)
+            ]
+
+    reports = asyncio.run(work())
+    _show(reports, f"exported to {folder}", as_json=as_json, several=all_tenants)
 
 
 def import_(
     folder: Folder,
     *,
     tenant: Whose = "",
+    all_tenants: AllTenants = False,
     rename: Annotated[
         bool, typer.Option("--rename", help="Allow an archive of another tenant.")
     ] = False,
@@ -87,13 +105,24 @@ def import_(
 
         holdfast import backup --tenant acme
     """
+    _check_tenants(tenant, all_tenants=all_tenants)
+    if rename and all_tenants:
+        raise typer.BadParameter("cannot be combined with --rename", param_hint="--all-tenants")
 
-    async def work() -> ArchiveReport:
+    async def one(view: State, place: Path) -> ArchiveReport:
+        with _bar() as advance:
+            return await view.ops.archives.load(place, rename=rename, progress=advance)
+
+    async def work() -> list[ArchiveReport]:
         async with open_shared(tenant, creates=True) as state:
-            with _bar() as advance:
-                return await state.ops.archives.load(folder, rename=rename, progress=advance)
+            if not all_tenants:
+                return [await one(state, folder)]
+            return [
+                await one(state.for_tenant(name), place) for name, place in archived_tenants(folder)
+            ]
 
-    _show(asyncio.run(work()), f"imported from {folder}", as_json=as_json)
+    reports = asyncio.run(work())
+    _show(reports, f"imported from {folder}", as_json=as_json, several=all_tenants)
 
 
 def copy(
@@ -103,6 +132,7 @@ def copy(
     ],
     target: Annotated[str, typer.Option("--to", help="A URL or folder, as in holdfast.open.")],
     tenant: Whose = "",
+    all_tenants: AllTenants = False,
     without: Without = None,
     as_json: Json = False,
 ) -> None:
@@ -114,18 +144,29 @@ def copy(
 
         holdfast copy --from .holdfast --to postgresql://app@db/main --tenant acme
     """
+    _check_tenants(tenant, all_tenants=all_tenants)
 
-    async def work() -> ArchiveReport:
+    async def one(view: State, other: State) -> ArchiveReport:
+        with _bar() as advance:
+            return await view.ops.archives.copy_to(other, without=without or (), progress=advance)
+
+    async def work() -> list[ArchiveReport]:
         async with (
             open_state(source, tenant=tenant or None, background=False) as state,
             open_state(target, tenant=tenant or None, background=False) as other,
         ):
-            with _bar() as advance:
-                return await state.ops.archives.copy_to(
-                    other, without=without or (), progress=advance
-                )
+            if not all_tenants:
+                return [await one(state, other)]
+            return [
+                await one(view, other.for_tenant(view.tenant)) async for view in every_tenant(state)
+            ]
 
-    _show(asyncio.run(work()), "copied", as_json=as_json)
+    _show(asyncio.run(work()), "copied", as_json=as_json, several=all_tenants)
+
+
+def _check_tenants(tenant: str, *, all_tenants: bool) -> None:
+    if tenant and all_tenants:
+        raise typer.BadParameter("cannot be combined with --tenant", param_hint="--all-tenants")
 
 
 @contextmanager
@@ -151,15 +192,22 @@ def _bar() -> Iterator[Callable[[Done], None]]:
         yield advance
 
 
-def _show(report: ArchiveReport, what: str, *, as_json: bool) -> None:
+def _show(
+    reports: Sequence[ArchiveReport], what: str, *, as_json: bool, several: bool = False
+) -> None:
     if as_json:
-        kinds = {
-            kind: {"records": count, "sha256": digest}
-            for kind, (count, digest) in report.kinds.items()
-        }
-        facts = {"tenant": report.tenant, "kinds": kinds, "blobs": report.blobs}
-        typer.echo(json.dumps(facts, indent=2))
+        facts = [_facts(one) for one in reports]
+        typer.echo(json.dumps(facts if several else facts[0], indent=2))
         return
-    typer.echo(
-        f"{what}: {report.records:,} records and {report.blobs:,} blobs of tenant {report.tenant}"
-    )
+    for report in reports:
+        typer.echo(
+            f"{what}: {report.records:,} records and {report.blobs:,} blobs "
+            f"of tenant {report.tenant}"
+        )
+
+
+def _facts(report: ArchiveReport) -> dict[str, Any]:
+    kinds = {
+        kind: {"records": count, "sha256": digest} for kind, (count, digest) in report.kinds.items()
+    }
+    return {"tenant": report.tenant, "kinds": kinds, "blobs": report.blobs}
