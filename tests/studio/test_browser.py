@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, BrowserContext, Page, Route, expect
+from playwright.async_api import Browser, BrowserContext, Page, expect
 
 import holdfast
 from holdfast import ChatMessage, Event, Settings, State
@@ -190,28 +190,6 @@ async def test_the_slider_goes_back_in_time(stage: Stage) -> None:
         await expect(heading).to_have_text("As it was after event 1")
 
 
-async def test_what_changes_before_a_page_hears_of_changes_is_shown(stage: Stage) -> None:
-    ledger, streams = stage.state.tasks, asyncio.Event()
-
-    async def later(route: Route) -> None:
-        await streams.wait()
-        await route.continue_()
-
-    async with stage.context() as context:
-        await context.route("**/studio/live", later)
-        made = await ledger.submit("early", ChatMessage.user("Tides of Brest?"))
-        first = await stage.open(context, f"/tasks/{made.id}")
-        second = await stage.open(context, f"/tasks/{made.id}")
-        for page in (first, second):
-            await expect(page.locator(".facts .pill")).to_have_text("Queued")
-        [claimed] = await ledger.claim("w1", agents=["early"])
-        await ledger.transition(claimed.lease, "completed")
-        streams.set()
-        for page in (first, second):
-            await expect(page.locator(".facts .pill")).to_have_text("Completed")
-            await expect(page.locator("hf-timeline > svg[role=img]")).to_have_count(1)
-
-
 async def test_a_question_is_answered_by_keys_alone(stage: Stage) -> None:
     made = await stage.state.tasks.submit("asker", ChatMessage.user("Tides?"))
     [claimed] = await stage.state.tasks.claim("w1", agents=["asker"])
@@ -281,21 +259,6 @@ async def test_a_session_goes_back_in_time_and_is_forked_by_keys_alone(stage: St
         await page.keyboard.press("Enter")
         await page.wait_for_url(f"**/sessions/{CONVERSATION}-2")
         await expect(page.locator(".ev")).to_have_count(2)
-
-
-async def test_the_form_that_corrects_a_fact_is_within_its_card(stage: Stage) -> None:
-    async with stage.context() as context:
-        for width in (1280, 390):
-            page = await stage.open(context, "/facts?agent=planner")
-            await page.set_viewport_size({"width": width, "height": 800})
-            await page.locator("tbody summary").first.click()
-            card = await page.locator(".card.flush").bounding_box()
-            form = await page.locator("tbody form.stackform").first.bounding_box()
-            assert card
-            assert form
-            assert card["x"] <= form["x"]
-            assert form["x"] + form["width"] <= card["x"] + card["width"]
-            await page.close()
 
 
 async def test_rows_open_and_are_selected_by_keys(stage: Stage) -> None:

@@ -1,0 +1,52 @@
+"""Pages of Studio in a real Chromium: what changes while they are opened, and forms in tables."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from playwright.async_api import Route, expect
+
+from holdfast import ChatMessage
+from tests.studio import test_browser
+from tests.studio.test_browser import Stage
+
+pytestmark = pytest.mark.asyncio
+stage = test_browser.stage
+
+
+async def test_what_changes_before_a_page_hears_of_changes_is_shown(stage: Stage) -> None:
+    ledger, streams = stage.state.tasks, asyncio.Event()
+
+    async def later(route: Route) -> None:
+        await streams.wait()
+        await route.continue_()
+
+    async with stage.context() as context:
+        await context.route("**/studio/live", later)
+        made = await ledger.submit("early", ChatMessage.user("Tides of Brest?"))
+        first = await stage.open(context, f"/tasks/{made.id}")
+        second = await stage.open(context, f"/tasks/{made.id}")
+        for page in (first, second):
+            await expect(page.locator(".facts .pill")).to_have_text("Queued")
+        [claimed] = await ledger.claim("w1", agents=["early"])
+        await ledger.transition(claimed.lease, "completed")
+        streams.set()
+        for page in (first, second):
+            await expect(page.locator(".facts .pill")).to_have_text("Completed")
+            await expect(page.locator("hf-timeline > svg[role=img]")).to_have_count(1)
+
+
+async def test_the_form_that_corrects_a_fact_is_within_its_card(stage: Stage) -> None:
+    async with stage.context() as context:
+        for width in (1280, 390):
+            page = await stage.open(context, "/facts?agent=planner")
+            await page.set_viewport_size({"width": width, "height": 800})
+            await page.locator("tbody summary").first.click()
+            card = await page.locator(".card.flush").bounding_box()
+            form = await page.locator("tbody form.stackform").first.bounding_box()
+            assert card
+            assert form
+            assert card["x"] <= form["x"]
+            assert form["x"] + form["width"] <= card["x"] + card["width"]
+            await page.close()
