@@ -15,17 +15,40 @@ from holdfast.contracts.owner_scope import OwnerScope
 from holdfast.contracts.vectors import Vectors
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.episodes import PostgresEpisodes
+from holdfast.engines.postgres.queries import load
 from holdfast.engines.postgres.vector import PostgresVectors
 from holdfast.values.documents import Document
 from holdfast.values.events import Event
 from holdfast.values.identity import ALL_AGENTS, AgentId
-from tests.engines.postgres_database import as_keeper, connected, empty_database
+from tests.engines.postgres_database import as_keeper, connected, empty_database, generic_plan
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 AGENT = AgentId("test", "a1")
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 PLANNED_ANEW = 5
 """So often Postgres makes a plan for the parameters at hand before it thinks of keeping one."""
+
+
+async def test_a_long_session_is_read_in_order_where_most_sessions_are_short() -> None:
+    statements = [
+        load("episodes")["recent_in_session"],
+        load("episodes")["between_in_session"],
+        load("history")["newest"],
+        load("history")["page"],
+        load("durable_log")["tail"],
+    ]
+    async with empty_database() as url:
+        engine = await Postgres.open(url, auto_migrate=True, max_connections=1)
+        episodes = EpisodicMemory(PostgresEpisodes(engine))
+        await episodes.append([Event(AGENT, "long", "note", {"at": at}) for at in range(500)])
+        await episodes.append([Event(AGENT, f"s{at}", "note", {"at": at}) for at in range(1500)])
+        await engine.aclose()
+        async with connected(url) as connection:
+            await connection.execute("ANALYZE")
+            for sql in statements:
+                plan = await generic_plan(connection, sql)
+                assert "using events_pkey" in plan, plan
+                assert "Sort" not in plan, plan
 
 
 @pytest.mark.parametrize("analyzed", [False, True])

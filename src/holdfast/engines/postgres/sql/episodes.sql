@@ -11,7 +11,7 @@ FROM (
     SELECT * FROM holdfast.events i
     WHERE i.tenant = $1
         AND i.session_key = (SELECT key FROM holdfast.sessions WHERE tenant = $1 AND id = $2)
-        AND i.seq > (SELECT $8::bigint)
+        AND i.epoch >= 0 AND i.seq > (SELECT $8::bigint)
     ORDER BY i.epoch DESC, i.seq DESC OFFSET 0
 ) e
 WHERE /* whose */ e.agent = (SELECT $3::text) AND ((/* all */ TRUE) OR (

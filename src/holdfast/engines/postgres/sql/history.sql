@@ -3,7 +3,8 @@
 -- sort the whole session for the last twenty messages. `e.agent || ''` keeps it from the index of the
 -- agent's times. Limits and filters are hidden in a SELECT: a planner that sees their values takes a
 -- plan for these to be so much better than one for all that it makes a new one for every call, and
--- that costs as much as the read.
+-- that costs as much as the read. Each epoch is at least 0: it says so where a number has a lower
+-- bound, since a planner that has to skip from epoch to epoch reads and sorts the session instead.
 
 -- name: append_one
 -- One message of a transcript.
@@ -36,7 +37,7 @@ SELECT * FROM holdfast.store_events_and_kept_states(
 SELECT e.body, e.id, e.occurred_at, e.seq
 FROM (
     SELECT i.body, i.id, i.occurred_at, i.seq, i.agent, i.type FROM holdfast.events i
-    WHERE i.tenant = $1 AND i.seq > $6
+    WHERE i.tenant = $1 AND i.epoch >= 0 AND i.seq > $6
         AND i.session_key = (SELECT key FROM holdfast.sessions WHERE tenant = $1 AND id = $2)
     ORDER BY i.epoch, i.seq OFFSET 0
 ) e
