@@ -95,7 +95,8 @@ class HoldfastSessionService(BaseSessionService):
     ) -> Session | None:
         """Return a session with its events, or ``None``."""
         name = SessionName(app_name, user_id, (session_id or "").strip())
-        return await self._portal.arun(self._get(name, config or GetSessionConfig()))
+        read = self._get(name, config or GetSessionConfig())
+        return await self._portal.arun(read, settle=False)
 
     async def list_sessions(
         self, *, app_name: str, user_id: str | None = None
