@@ -17,7 +17,7 @@ from google.adk.sessions.session import Session
 from google.genai import types
 
 from holdfast import ALL_AGENTS, State
-from holdfast.errors import InvalidInputError, NotSupportedError
+from holdfast.errors import InvalidInputError
 from holdfast.values.ids import new_ref
 from tests.adapters.google_adk.calls import APP, create, event_with, get, service_on, texts
 
@@ -270,20 +270,6 @@ async def test_a_session_that_cannot_be_stored_is_refused_and_nothing_is_written
             await create(state, values={"app:b": 1, **bad})
     assert await state.episodes.list_sessions(ALL_AGENTS) == []
     assert (await create(state)).state == {}
-
-
-async def test_sessions_are_refused_where_events_and_states_are_in_different_stores(
-    state: State,
-) -> None:
-    made = await create(state)
-    # As wiring does for Redis.
-    state.episodes.refuse_patches("redis")
-    with pytest.raises(NotSupportedError, match="without redis="):
-        await create(state, session="s2")
-    with pytest.raises(NotSupportedError, match="without redis="):
-        await service_on(state).append_event(made, event_with("a"))
-    assert len(await state.episodes.list_sessions(ALL_AGENTS)) == 1
-    assert (await get(state)).events == []
 
 
 async def test_recall_finds_what_was_said(state: State) -> None:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 from google.adk.events.event import Event
+from google.adk.sessions._session_util import extract_json_safe_state_delta
 from google.adk.sessions.session import Session
 from google.adk.sessions.state import State as Scope
 
@@ -20,8 +21,11 @@ from holdfast.values.identity import AgentId
 from holdfast.values.states import StatePatch, StateSnapshot
 
 EVENT = "adk.event"
-_HEAD = "temp:holdfast"
-"""The key of a session's ``Head`` in its state. ADK never stores keys that begin with ``temp:``."""
+OWN_KEY = "temp:holdfast"
+"""The key of a session's ``Head`` in its state, and of ``applied`` in the states of users and apps.
+ADK never stores keys that begin with ``temp:``."""
+
+_MAX_APPLIED = 100
 
 
 class SessionName(NamedTuple):
@@ -49,6 +53,16 @@ class SessionName(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Pending:
+    """What a write to a session also has to do in the stores that do not have its state."""
+
+    event: dict[str, Any] | None
+    """The event to append, as JSON values; ``None`` when a session is created."""
+    user: dict[str, Any]
+    app: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Head:
     """Which log holds the events of a session, and what was written to it last."""
 
@@ -56,6 +70,21 @@ class Head:
     seq: int
     updated: float
     event: str
+    pending: Pending | None = None
+    """Only where events and states are in different stores: see ``two_stores``."""
+
+    @property
+    def event_id(self) -> str:
+        """The id of the last event in the log."""
+        return short_id_of(self.event)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the head as JSON values, from which ``head_of`` reads it."""
+        found = {"log": self.log, "seq": self.seq, "updated": self.updated, "event": self.event}
+        if self.pending is None:
+            return found
+        one = self.pending
+        return found | {"pending": {"event": one.event, "user": one.user, "app": one.app}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,16 +124,63 @@ def digest_of(*parts: str) -> str:
 
 def head_of(own: StateSnapshot) -> Head:
     """Return the head of a session, from the state of an existing session."""
-    return Head(**own.state[_HEAD])
+    stored = dict(own.state[OWN_KEY])
+    pending = stored.pop("pending", None)
+    return Head(**stored, pending=None if pending is None else Pending(**pending))
+
+
+def deltas_of(state: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the changes of a write to the states of the session, the user and the app.
+
+    Keys of users and apps may have any text after their prefix, so those that begin like the key
+    of the service are stored with one character more.
+
+    >>> deltas_of({"n": 1, "user:temp:holdfast": 2})["user"]
+    {'temp:holdfast=': 2}
+    """
+    found: dict[str, dict[str, Any]] = extract_json_safe_state_delta(state)
+    for scope in ("user", "app"):
+        found[scope] = {
+            f"{key}=" if key.startswith(OWN_KEY) else key: value
+            for key, value in found[scope].items()
+        }
+    return found
+
+
+def plain(state: dict[str, Any]) -> dict[str, Any]:
+    """Return a stored state as it was written, without what the service keeps in it.
+
+    >>> plain({"n": 1, "temp:holdfast": {}, "temp:holdfast=": 2})
+    {'n': 1, 'temp:holdfast': 2}
+    """
+    return {
+        key[:-1] if key.startswith(OWN_KEY) else key: value
+        for key, value in state.items()
+        if key != OWN_KEY
+    }
+
+
+def was_applied(state: dict[str, Any], head: Head) -> bool:
+    """Return whether the state of a user or an app has the changes of a write to a session."""
+    return bool(state.get(OWN_KEY, {}).get(head.log, -1) >= head.seq)
+
+
+def applied(state: dict[str, Any], head: Head) -> dict[str, Any]:
+    """Return the patch that records that a write to a session was applied to this state.
+
+    The sessions that wrote last are kept, by their logs.
+    """
+    others = {log: seq for log, seq in state.get(OWN_KEY, {}).items() if log != head.log}
+    return {OWN_KEY: dict([*others.items(), (head.log, head.seq)][-_MAX_APPLIED:])}
 
 
 def session_of(
     name: SessionName, head: Head, own: dict[str, Any], user: dict[str, Any], app: dict[str, Any]
 ) -> Session:
     """Return a session of ADK, without events, with the states of all three scopes."""
-    state = {key: value for key, value in own.items() if key != _HEAD}
-    state |= {Scope.APP_PREFIX + key: value for key, value in app.items()}
-    state |= {Scope.USER_PREFIX + key: value for key, value in user.items()}
+    state = plain(own)
+    state |= {Scope.APP_PREFIX + key: value for key, value in plain(app).items()}
+    state |= {Scope.USER_PREFIX + key: value for key, value in plain(user).items()}
     return Session(
         app_name=name.app,
         user_id=name.user,
@@ -119,22 +195,28 @@ def patches_of(
 ) -> list[StatePatch]:
     """Return the state patches of a write to a session that has this version."""
     own, user, app = name.states
-    patch = {**deltas["session"], _HEAD: asdict(head)}
+    patch = {**deltas["session"], OWN_KEY: head.to_json()}
     found = [StatePatch(own, patch, expected_version=version)]
     found += [StatePatch(user, deltas["user"])] if deltas["user"] else []
     return found + ([StatePatch(app, deltas["app"])] if deltas["app"] else [])
 
 
-def row_of(name: SessionName, log: str, event: Event) -> LogEvent:
-    """Return the stored form of an event."""
+def dumped(event: Event) -> dict[str, Any]:
+    """Return an event as JSON values."""
+    found: dict[str, Any] = event.model_dump(exclude_none=True, mode="json")
+    return found
+
+
+def row_of(name: SessionName, log: str, event: dict[str, Any]) -> LogEvent:
+    """Return the stored form of an event that was ``dumped``."""
     return LogEvent(
         name.agent,
         log,
         EVENT,
-        {"event": event.model_dump(exclude_none=True, mode="json")},
-        id=short_id_of(event.id),
-        run_id=short_id_of(event.invocation_id) if event.invocation_id else "",
-        occurred_at=time_of("event.timestamp", event.timestamp),
+        {"event": event},
+        id=short_id_of(event["id"]),
+        run_id=short_id_of(event["invocation_id"]) if event["invocation_id"] else "",
+        occurred_at=time_of("event.timestamp", event["timestamp"]),
     )
 
 

@@ -2,7 +2,8 @@
 
 A session is a state, in which one key holds what the service needs, and a log of its events. A
 session that is created again under the same id has another log. The states of a user and of an app
-are states too. An event and its changes to all three states are written in one transaction.
+are states too. An event and its changes to all three states are written in one transaction where
+one store has both, and in steps elsewhere: see ``two_stores``.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from google.adk.errors.session_not_found_error import SessionNotFoundError
 from google.adk.events.event import Event
 from google.adk.platform import time as platform_time
 from google.adk.platform import uuid as platform_uuid
-from google.adk.sessions._session_util import extract_json_safe_state_delta
 from google.adk.sessions.base_session_service import (
     BaseSessionService,
     GetSessionConfig,
@@ -33,17 +33,22 @@ from holdfast.adapters.google_adk.records import (
     Marker,
     SessionName,
     agent_of,
+    deltas_of,
     digest_of,
+    dumped,
     event_of,
     head_of,
     patches_of,
+    plain,
     row_of,
     session_of,
 )
+from holdfast.adapters.google_adk.two_stores import TwoStores
 from holdfast.blocking import Portal
 from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.short_term import MAX_STATES, ShortTerm
 from holdfast.values.errors import InvalidInputError, NotSupportedError, VersionConflictError
+from holdfast.values.events import Event as LogEvent
 from holdfast.values.events import Session as Log
 from holdfast.values.identity import ALL_AGENTS
 from holdfast.values.ids import new_id
@@ -58,9 +63,10 @@ _REMEMBERED = 10_000
 class HoldfastSessionService(BaseSessionService):
     """Stores sessions, for ``Runner(session_service=...)``; any event loop may use it.
 
-    ``state`` determines the engine, the tenant and the owner. Events and states have to be in one
-    store: in memory, or Postgres without ``redis=``; elsewhere a write raises
-    ``NotSupportedError``. ::
+    ``state`` determines the engine, the tenant and the owner. In memory and on Postgres an event
+    and its changes to the states are written in one step. With ``redis=`` they are in different
+    stores: a write that a process left half done is finished by the next call that reads or writes
+    the session, and until then ``list_sessions`` and other sessions may see a part of it. ::
 
         sessions = HoldfastSessionService(state)
         runner = Runner(app_name="tides", agent=agent, session_service=sessions)
@@ -71,6 +77,7 @@ class HoldfastSessionService(BaseSessionService):
         # The version of the state of a session, for the markers that were read last.
         self._versions: OrderedDict[Marker, int] = OrderedDict()
         self._locks: WeakValueDictionary[SessionName, asyncio.Lock] = WeakValueDictionary()
+        self._is_one_store = True
 
     async def create_session(
         self,
@@ -138,24 +145,28 @@ class HoldfastSessionService(BaseSessionService):
     def _states(self) -> ShortTerm:
         return self._portal.state.short_term
 
+    @property
+    def _two_stores(self) -> TwoStores:
+        return TwoStores(self._episodes, self._states)
+
     async def _create(self, name: SessionName, state: dict[str, Any]) -> Session:
         own, user, app = await self._states.get_many(name.states)
         if own.version:
             raise _exists(name)
-        deltas = extract_json_safe_state_delta(state)
+        deltas = deltas_of(state)
         head = Head(new_id(), 0, platform_time.get_time(), "")
         about = {"app_name": name.app, "user_id": name.user, "session_id": name.session}
         digests = {"app": digest_of("app", name.app), "session": name.digest}
         # If the process dies after this, there is a log that no session has: see _list and _delete.
         await self._episodes.start_session(name.agent, head.log, metadata={**about, **digests})
         try:
-            done = await self._episodes.append([], patches=patches_of(name, deltas, head, 0))
+            _, version = await self._store(name, None, deltas, head, 0)
         except (InvalidInputError, NotSupportedError, VersionConflictError) as error:
             await self._episodes.delete_session(head.log)
             raise (_exists(name) if isinstance(error, VersionConflictError) else error) from None
         scopes = ({**user.state, **deltas["user"]}, {**app.state, **deltas["app"]})
         made = session_of(name, head, deltas["session"], *scopes)
-        self._remember(head, done.versions[0]).put_on(made)
+        self._remember(head, version or 0).put_on(made)
         return made
 
     async def _get(self, name: SessionName, config: GetSessionConfig) -> Session | None:
@@ -163,13 +174,15 @@ class HoldfastSessionService(BaseSessionService):
         if not own.version:
             return None
         head = head_of(own)
+        rows: list[LogEvent] = []
+        if config.num_recent_events != 0:
+            rows = await self._episodes.recent(
+                name.agent, session_id=head.log, limit=config.num_recent_events, types=[EVENT]
+            )
+        if await self._two_stores.repair(name, own, rows):
+            return await self._get(name, config)
         made = session_of(name, head, own.state, user.state, app.state)
         self._remember(head, own.version).put_on(made)
-        if config.num_recent_events == 0:
-            return made
-        rows = await self._episodes.recent(
-            name.agent, session_id=head.log, limit=config.num_recent_events, types=[EVENT]
-        )
         # What was written between the two reads is not of this version of the session.
         events = [event_of(one.payload) for one in rows if one.seq <= head.seq]
         after = config.after_timestamp
@@ -226,7 +239,7 @@ class HoldfastSessionService(BaseSessionService):
             await self._episodes.clear(log.id)
 
     async def _user_state(self, name: SessionName) -> dict[str, Any]:
-        return await self._states.get_state(name.states[1])
+        return plain(await self._states.get_state(name.states[1]))
 
     async def _append_in_turn(self, session: Session, event: Event) -> None:
         """Append an event after the calls before it: branches share a session object."""
@@ -246,20 +259,38 @@ class HoldfastSessionService(BaseSessionService):
         version = None if marker is None else self._versions.get(marker)
         if marker is None or version is None:
             marker, version = await self._current(name, session, marker, event)
-        deltas = extract_json_safe_state_delta(event.actions.state_delta)
+        deltas = deltas_of(event.actions.state_delta)
         head = Head(marker.log, marker.seq + 1, event.timestamp, event.id)
-        row = row_of(name, marker.log, event)
-        patches = patches_of(name, deltas, head, version)
         try:
-            done = await self._episodes.append([row], patches=patches)
+            seq, written = await self._store(name, dumped(event), deltas, head, version)
         except VersionConflictError as error:
             raise (_stale(name) if error.actual else _missing(name)) from None
-        if done[0].seq <= marker.seq:
+        if seq <= marker.seq:
             return marker, False
-        if not done.versions:
+        if written is None:
             # A retry of ours: the states have the versions of the first attempt.
             return Marker(marker.log, head.seq), True
-        return self._remember(head, done.versions[0]), True
+        return self._remember(head, written), True
+
+    async def _store(
+        self,
+        name: SessionName,
+        event: dict[str, Any] | None,
+        deltas: dict[str, dict[str, Any]],
+        head: Head,
+        version: int,
+    ) -> tuple[int, int | None]:
+        """Store a write to a session. Returns what ``TwoStores.write`` returns."""
+        if self._is_one_store:
+            rows = [] if event is None else [row_of(name, head.log, event)]
+            patches = patches_of(name, deltas, head, version)
+            try:
+                done = await self._episodes.append(rows, patches=patches)
+            except NotSupportedError:
+                self._is_one_store = False
+            else:
+                return done[0].seq if done else 0, done.versions[0] if done.versions else None
+        return await self._two_stores.write(name, event, deltas, head, version)
 
     async def _current(
         self, name: SessionName, session: Session, marker: Marker | None, event: Event
@@ -268,18 +299,23 @@ class HoldfastSessionService(BaseSessionService):
         [own] = await self._states.get_many(name.states[:1])
         if not own.version:
             raise _missing(name)
-        head = head_of(own)
+        head, version = head_of(own), own.version
+        if head.pending is not None:
+            _, left = await self._two_stores.finish(name, head, version)
+            if left is None:
+                raise _stale(name)
+            version = left
         if marker is not None:
             same = (head.log, head.seq) == (marker.log, marker.seq)
         else:
             last = session.events[-1].id if session.events else ""
             same = head.updated <= session.last_update_time or last == head.event
         if same:
-            return Marker(head.log, head.seq), own.version
+            return Marker(head.log, head.seq), version
         if head.event != event.id:
             raise _stale(name)
         # The event was stored, and the answer was lost.
-        return Marker(head.log, head.seq - 1), own.version
+        return Marker(head.log, head.seq - 1), version
 
     def _remember(self, head: Head, version: int) -> Marker:
         marker = Marker(head.log, head.seq)
