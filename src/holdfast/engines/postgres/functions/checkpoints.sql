@@ -1,4 +1,4 @@
--- version: 2
+-- version: 3
 -- Checkpoints of graphs that run in steps.
 
 -- The key of a thread to write to, which is made if there is none; its window starts again. Who
@@ -15,14 +15,14 @@ DECLARE
     made bigint;
 BEGIN
     LOOP
-        DELETE FROM holdfast.threads t
-        WHERE t.tenant = in_tenant AND t.id = in_id AND t.expires_at <= moment;
         IF in_alone THEN
             SELECT * INTO stored FROM holdfast.threads t
-            WHERE t.tenant = in_tenant AND t.id = in_id FOR NO KEY UPDATE;
+            WHERE t.tenant = in_tenant AND t.id = in_id
+              AND (t.expires_at IS NULL OR t.expires_at > moment) FOR NO KEY UPDATE;
         ELSE
             SELECT * INTO stored FROM holdfast.threads t
-            WHERE t.tenant = in_tenant AND t.id = in_id FOR KEY SHARE;
+            WHERE t.tenant = in_tenant AND t.id = in_id
+              AND (t.expires_at IS NULL OR t.expires_at > moment) FOR KEY SHARE;
         END IF;
         IF FOUND THEN
             IF coalesce(in_ttl_seconds, stored.ttl_seconds) IS NOT NULL THEN
@@ -34,6 +34,9 @@ BEGIN
             END IF;
             RETURN stored.key;
         END IF;
+        -- Not locked yet: two who both share it could not delete it.
+        DELETE FROM holdfast.threads t
+        WHERE t.tenant = in_tenant AND t.id = in_id AND t.expires_at <= moment;
         INSERT INTO holdfast.threads (tenant, id, ttl_seconds, expires_at)
         VALUES (in_tenant, in_id, in_ttl_seconds, moment + make_interval(secs => in_ttl_seconds))
         ON CONFLICT (tenant, id) DO NOTHING
