@@ -18,7 +18,6 @@ from holdfast.engines.postgres import items as engine_items
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.items import PostgresItems
 from holdfast.engines.postgres.maintenance import Maintenance
-from holdfast.values.codec import encode_numbers
 from holdfast.values.ids import new_ref
 from holdfast.values.items import ItemKey, ItemPut
 from tests.engines.item_writer import KEYS
@@ -116,7 +115,7 @@ async def test_a_call_reads_the_rows_of_its_own_namespaces_alone() -> None:
                 "put": await _rows_read(connection, sql["put"], *put),
                 "search": await _rows_read(connection, sql["search"], *where, 10, 0),
                 "near": await _rows_read(
-                    connection, sql["search_near"], *where, 10, 0, encode_numbers(EAST), 2, 1e-6
+                    connection, sql["search_near"], *where, 10, 0, EAST, 2, 1e-6
                 ),
                 "namespaces": await _rows_read(
                     connection, sql["list_namespaces"], *where, [*NOTES], [], None, 10, 0

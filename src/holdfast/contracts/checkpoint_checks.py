@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from holdfast.values.checkpoints import Checkpoint, TypedBytes, Write
 from holdfast.values.checks import check_id, check_list, check_optional_id, check_text
@@ -48,12 +47,13 @@ def check_put(
         )
         for channel, value in _check_mapping("new_values", new_values).items()
     }
-    checked = replace(
-        checkpoint,
-        namespace=check_optional_id("checkpoint.namespace", checkpoint.namespace),
-        body=check_typed("checkpoint.body", checkpoint.body),
-        metadata=check_typed("checkpoint.metadata", checkpoint.metadata),
-        labels={},
+    checked = Checkpoint(
+        checkpoint.thread,
+        check_optional_id("checkpoint.namespace", checkpoint.namespace),
+        own,
+        parent,
+        check_typed("checkpoint.body", checkpoint.body),
+        check_typed("checkpoint.metadata", checkpoint.metadata),
         versions=versions,
     )
     _check_size(

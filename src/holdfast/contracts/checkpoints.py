@@ -231,12 +231,13 @@ class Checkpoints(Front, CheckpointStore):
     ) -> None:
         """Store a checkpoint and the values of the channels that changed."""
         checked, values = check_put(checkpoint, new_values)
+        thread = self._scope.id("checkpoint.thread", checked.thread)
         labels = encode_fields(dict(checkpoint.labels), field="checkpoint.labels")
         self._limits.check_value("checkpoint.labels", *labels, *labels.values())
         run = checkpoint.labels.get("run_id")
         await self._storage.put(
             CheckpointPut(
-                replace(checked, thread=self._scope.id("checkpoint.thread", checked.thread)),
+                checked if thread == checked.thread else replace(checked, thread=thread),
                 labels,
                 values,
                 check_optional_id("checkpoint.labels.run_id", run) if isinstance(run, str) else "",

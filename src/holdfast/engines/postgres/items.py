@@ -97,7 +97,7 @@ class PostgresItems(ItemStorage):
         limit, offset = min(search.limit, _MOST), min(search.offset, _MOST)
         where = [owner, *_range(search.prefix), limit, offset]
         if query:
-            where += [encode_numbers(query), len(query), 2 * len(query) * _EPSILON]
+            where += [query, len(query), 2 * len(query) * _EPSILON]
         rows = await self._engine.search(
             filled(_SQL["refreshed"], {_ROWS: sql}) if search.refresh else sql,
             self._tenant,

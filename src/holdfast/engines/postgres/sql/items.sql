@@ -77,11 +77,11 @@ WITH found AS MATERIALIZED (
     SELECT n.path, d.namespace, d.key, d.version, CASE
         -- Most items have one vector: a subquery for each of them takes longer than its distance.
         WHEN cardinality(d.vectors) > 1 THEN (
-            SELECT min(v OPERATOR(public.<=>) (SELECT $7::text::public.vector))
+            SELECT min(v OPERATOR(public.<=>) (SELECT $7::real[]::public.vector))
             FROM unnest(d.vectors) v WHERE public.vector_dims(v) = $8
         )
         WHEN public.vector_dims(d.vectors[1]) = $8
-            THEN d.vectors[1] OPERATOR(public.<=>) (SELECT $7::text::public.vector)
+            THEN d.vectors[1] OPERATOR(public.<=>) (SELECT $7::real[]::public.vector)
     END AS distance
     FROM holdfast.item_namespaces n
     JOIN holdfast.items d ON d.tenant = n.tenant AND d.namespace = n.number
