@@ -164,6 +164,23 @@ async def test_prune_and_forks_at_once_lose_no_value() -> None:
     await harness.close()
 
 
+async def test_writers_to_an_expired_thread_at_once_begin_it_again_together() -> None:
+    harness = PostgresHarness()
+    await harness.open()
+    store = harness.store("checkpoints")
+    for turn in range(4):
+        begin = 100 * turn
+        await store.put(_step(begin), new_values={"log": VALUE}, ttl_seconds=60)
+        await harness.elapse(61)
+        after = range(begin + 1, begin + 17)
+        await asyncio.gather(
+            *(store.put(_step(at), new_values={"log": VALUE}, ttl_seconds=60) for at in after)
+        )
+        found = [one.id async for one in store.list(thread="t1")]
+        assert sorted(found) == [_step(at).id for at in after]
+    await harness.close()
+
+
 async def test_maintenance_deletes_expired_threads_with_all_they_have() -> None:
     harness = PostgresHarness()
     await harness.open()
