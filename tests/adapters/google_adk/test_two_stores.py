@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from google.adk.errors._stale_session_error import StaleSessionError
 from google.adk.errors.session_not_found_error import SessionNotFoundError
 
 import holdfast
@@ -108,6 +109,15 @@ async def test_what_is_finished_later_does_not_undo_what_others_wrote(apart: Sta
     assert (await get(apart)).state == DELTA | {"user:unit": "m"}
 
 
+async def test_a_write_to_a_session_that_was_listed_finishes_the_one_before(apart: State) -> None:
+    made, service = await create(apart), service_on(apart)
+    with dying(apart, "log"), pytest.raises(DiedError):
+        await service.append_event(made, event_with("a", delta=DELTA))
+    [listed] = (await service.list_sessions(app_name=APP)).sessions
+    await service.append_event(listed, event_with("b"))
+    assert await _stored(apart) == (["a", "b"], DELTA)
+
+
 async def test_many_who_finish_a_write_at_once_finish_it_once(apart: State) -> None:
     made = await create(apart)
     with dying(apart, "log"), pytest.raises(DiedError):
@@ -149,6 +159,22 @@ async def test_a_state_that_went_back_follows_the_events_again(apart: State) -> 
     again = await get(apart, num_recent_events=1)
     await service_on(apart).append_event(again, event_with("d"))
     assert (await _stored(apart))[0] == ["a", "b", "c", "d"]
+
+
+async def test_a_write_to_a_state_that_went_back_loses_no_change(apart: State) -> None:
+    service, made = service_on(apart), await create(apart)
+    key = SessionName(APP, "ana", "s1").states[0]
+    saved, old = await apart.short_term.get_state(key), made.model_copy(deep=True)
+    await service.append_event(made, event_with("a", delta={"n": 1, "user:unit": "m"}))
+    await service.append_event(made, event_with("b", delta={"m": 2}))
+    await apart.short_term.set_state(key, saved)
+    await service_on(apart).append_event(old, event_with("c", delta={"k": 3}))
+    state = {"n": 1, "m": 2, "k": 3, "user:unit": "m"}
+    assert await _stored(apart) == (["a", "b", "c"], state)
+    with pytest.raises(StaleSessionError):
+        await service.append_event(old, event_with("d"))
+    await service.append_event(await get(apart), event_with("d"))
+    assert await _stored(apart) == (["a", "b", "c", "d"], state)
 
 
 async def test_an_event_that_was_deleted_stays_deleted(apart: State) -> None:

@@ -319,6 +319,8 @@ class HoldfastSessionService(BaseSessionService):
 
     def _remember(self, head: Head, version: int) -> Marker:
         marker = Marker(head.log, head.seq)
+        if head.pending is not None:
+            return marker  # the next write has to read the head, and to finish this one first
         self._versions[marker] = version
         self._versions.move_to_end(marker)
         if len(self._versions) > _REMEMBERED:

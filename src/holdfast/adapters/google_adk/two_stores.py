@@ -82,14 +82,18 @@ class TwoStores:
         pending = head.pending
         if pending is None:
             return head.seq, version
+        left: int | None
         row = None if pending.event is None else row_of(name, head.log, pending.event)
         seq = 0 if row is None else await self._log(row)
         for state, delta in zip(name.states[1:], (pending.user, pending.app), strict=True):
             if delta:
                 await self._apply(state, delta, head)
         done = replace(head, pending=None)
+        if seq > head.seq:
+            # The log has events that this state does not have: it went back. See repair.
+            done = replace(done, seq=head.seq - 1)
         try:
-            version = await self._states.update_state(
+            left = await self._states.update_state(
                 name.states[0], {OWN_KEY: done.to_json()}, expected_version=version
             )
         except VersionConflictError:
@@ -100,8 +104,8 @@ class TwoStores:
                     await self._episodes.delete_events(head.log, [row.id])
                 raise SessionNotFoundError(f"Session {name.session} not found.") from None
             # Somebody else finished it.
-            return seq, own.version if head_of(own) == done else None
-        return seq, version
+            left = own.version if head_of(own) == done else None
+        return seq, left if done.seq == head.seq else None
 
     async def repair(self, name: SessionName, own: StateSnapshot, rows: Sequence[LogEvent]) -> bool:
         """Finish what is left of earlier writes. Returns whether a read has to be repeated.
