@@ -1188,6 +1188,7 @@ CREATE VIEW holdfast.task_records AS
 --   clear_events_until(the_tenant text, the_session text, the_agent text, the_run text, the_types text[], until_epoch integer, until_seq bigint) RETURNS TABLE(id text, epoch integer, seq bigint)
 --   clear_facts(the_tenant text, the_namespace text, the_agent text) RETURNS void
 --   clear_task_context(in_tenant text, in_owner text, in_id text) RETURNS bigint
+--   common_word_candidates(the_tenant text, the_key integer, documents bigint, average double precision, the_lexeme text, holding bigint, weight double precision, the_limit bigint, the_session bigint, the_owner text, k1 double precision, b double precision) RETURNS integer[]
 --   complete_tasks(in_tenant text, in_ids text[], in_fences bigint[], in_workers text[]) RETURNS TABLE(task_id text, reached text)
 --   confine_tables() RETURNS integer
 --   cool_session(the_tenant text, the_session text, the_heat bigint) RETURNS boolean

@@ -1,4 +1,4 @@
--- version: 3
+-- version: 4
 -- Recall: the candidates of a question, by words and by meaning.
 
 -- The first events of agents by words and those by meaning, each at least the_limit, with both scores and
@@ -33,6 +33,8 @@ SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
+    -- A word of more events is common.
+    few CONSTANT bigint := 1000;
     asked CONSTANT public.vector := the_vector;
     began timestamptz;
     the_key bigint;
@@ -100,13 +102,6 @@ BEGIN
         WHERE e.documents > 0
     LOOP
         began := clock_timestamp();
-        in_session := NULL;
-        IF the_key IS NOT NULL THEN
-            in_session := ARRAY(
-                SELECT x.number FROM holdfast.event_numbers x
-                WHERE x.session_key = the_key AND x.agent_key = one.key ORDER BY x.number);
-            CONTINUE WHEN in_session = '{}';
-        END IF;
         -- Texts without words have no average length.
         average := one.length::double precision / one.documents;
         SELECT array_agg(l.lexeme), array_agg(l.at), array_agg(l.holding), array_agg(l.weight),
@@ -131,9 +126,23 @@ BEGIN
             ) l
             ORDER BY l.holding, l.at
         ) l;
-        words := CASE WHEN lexemes IS NULL THEN '{}' ELSE holdfast.word_candidates(
-            the_tenant, one.key, average, lexemes, holding, weights, gains, the_limit, in_session,
-            the_types, the_since, the_until, the_owner, the_path, the_values, k1, b) END;
+        words := CASE WHEN lexemes IS NULL THEN '{}' END;
+        IF cardinality(lexemes) = 1 AND holding[1] > few AND num_nonnulls(
+            the_types, the_since, the_until, the_path) = 0
+        THEN
+            words := holdfast.common_word_candidates(
+                the_tenant, one.key, one.documents, average, lexemes[1], holding[1], weights[1],
+                the_limit, the_key, the_owner, k1, b);
+        END IF;
+        IF words IS NULL THEN
+            in_session := CASE WHEN the_key IS NOT NULL THEN ARRAY(
+                SELECT x.number FROM holdfast.event_numbers x
+                WHERE x.session_key = the_key AND x.agent_key = one.key ORDER BY x.number) END;
+            words := CASE WHEN in_session = '{}' THEN '{}' ELSE holdfast.word_candidates(
+                the_tenant, one.key, average, lexemes, holding, weights, gains, the_limit,
+                in_session, the_types, the_since, the_until, the_owner, the_path, the_values, k1,
+                b) END;
+        END IF;
         word_seconds := word_seconds + extract(epoch FROM clock_timestamp() - began);
         began := clock_timestamp();
         near := CASE WHEN the_vector IS NULL OR model IS DISTINCT FROM the_model THEN '{}'
