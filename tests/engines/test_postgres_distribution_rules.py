@@ -191,7 +191,7 @@ async def test_what_is_for_all_tenants_has_a_form_and_stays_on_the_coordinator(
         "JOIN pg_proc p ON p.oid = f.oid"
     )
     found = {row[0]: row for row in rows}
-    for name in ("tenants_due", "survey_work", "postings_of", "notify"):
+    for name in ("tenants_due", "survey_work", "word_rows", "notify"):
         assert not found[name]["draws_no_number"]
         assert "LANGUAGE plpgsql" in found[name]["distributed"]
 

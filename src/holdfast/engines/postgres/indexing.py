@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.engines.postgres.queries import load
+from holdfast.engines.postgres.word_blocks import MAX_COUNT, Posting, word_blocks
 from holdfast.values.codec import decode_json
 from holdfast.values.errors import CodecError
 from holdfast.values.recall_rules import LOOK_BACK, REACH, Reading, read_event
@@ -25,10 +26,7 @@ MERGE_AFTER = 64
 LOOKED_AT = 4
 """How many messages before a range are read at first: enough if three of them have text."""
 
-_BLOCK = 256
-_BITS = 21
-_MASK = (1 << _BITS) - 1
-_MOST_BOUND = 32767
+_BOUNDS = ("key", "first", "last", "most", "shortest")
 _MAX_NAME = 200
 
 UNREADABLE = (CodecError, OverflowError, TypeError, ValueError)
@@ -80,7 +78,7 @@ class WordBatch:
     fresh: bool = True
     """Whether all events are new: none of them was indexed before."""
 
-    _postings: dict[str, list[tuple[int, int, int]]] = field(default_factory=dict)
+    _postings: dict[str, list[Posting]] = field(default_factory=dict)
     _seen: set[tuple[int, int, int]] = field(default_factory=set)
     _before: deque[tuple[int, Reading]] = field(default_factory=lambda: deque(maxlen=LOOK_BACK))
     _ahead: int = 0
@@ -132,34 +130,31 @@ class WordBatch:
             )
         )
         at = len(self.events)
-        if length > _MASK:
-            length = _MASK
-            words = Counter({one: min(times, _MASK) for one, times in words.items()})
+        if length > MAX_COUNT:
+            length = MAX_COUNT
+            words = Counter({one: min(times, MAX_COUNT) for one, times in words.items()})
         for lexeme, times in words.items():
             self._postings.setdefault(lexeme, []).append((at, times, length))
 
     def arguments(self) -> tuple[Any, ...]:
         """Return the parameters of the statement ``index``, without the tenant."""
         slots = ("session_key", "epoch", "seq", "length", "speaker", "said", "asks", "borrows")
-        blocks: list[tuple[str, int, int, int, int, int]] = []
-        postings: list[int] = []
-        for lexeme, held in self._postings.items():
-            for start in range(0, len(held), _BLOCK):
-                part = held[start : start + _BLOCK]
-                first = part[0][0]
-                most = min(max(times for _, times, _ in part), _MOST_BOUND)
-                shortest = min(_MOST_BOUND, *(length for _, _, length in part))
-                blocks.append((lexeme, first, part[-1][0], most, shortest, len(postings) + 1))
-                postings += [
-                    (at - first) << 2 * _BITS | times << _BITS | length
-                    for at, times, length in part
-                ]
+        blocks, levels = word_blocks(self._postings, len(self.events))
+        numbers: list[int] = []
+        starts = []
+        for one in blocks:
+            starts.append(len(numbers) + 1)
+            numbers += one.numbers
         return (
             *(self.agent, self.version),
             *([one[slot] for one in self.ranges] for slot in range(3)),
             *([getattr(one, slot) for one in self.events] for slot in slots),
-            *([one[slot] for one in blocks] for slot in range(6)),
-            postings,
+            *([getattr(one, slot) for one in blocks] for slot in _BOUNDS),
+            starts,
+            [one.words for one in blocks],
+            [one.packed for one in blocks],
+            numbers,
+            levels,
         )
 
 

@@ -16,8 +16,8 @@ _INDEXED_AT_ONCE = 4000
 """Larger batches than a recall uses leave fewer index blocks to merge."""
 
 _SLICES = 8
-_FREE_AFTER = 2000
-"""After merging has removed this many rows, ``VACUUM`` frees their space."""
+_FREE_AFTER = 5000
+"""After the rows of this many events are merged, ``VACUUM`` frees the space of the earlier ones."""
 
 _INDEXING = load("indexing")
 _log = logging.getLogger("holdfast.engines.postgres")
@@ -84,17 +84,18 @@ class Maintenance:
         Returns by how many rows the table shrank. Each slice is merged in a separate transaction,
         and the space of its old rows is reused by the next, so that the table does not double.
         """
-        total = freed = 0
+        total = merged = 0
         with mapped(wrote=True):
             while agents := await self._connection.fetch(_INDEXING["unmerged"], 1, _BATCH):
-                for tenant, agent in agents:
+                for tenant, agent, events in agents:
                     for at in range(_SLICES):
                         total += await self._connection.fetchval(
                             _INDEXING["merge_slice"], tenant, agent, at, _SLICES
                         )
-                        if total - freed > _FREE_AFTER:
+                        merged += events / _SLICES
+                        if merged > _FREE_AFTER:
                             await self._free_blocks()
-                            freed = total
+                            merged = 0
         return total
 
     async def _free_blocks(self) -> None:

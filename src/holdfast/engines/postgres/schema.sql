@@ -316,6 +316,7 @@ CREATE TABLE holdfast.event_agents (
     version bigint NOT NULL DEFAULT 0,
     small integer NOT NULL DEFAULT 0,
     near_dimension integer NOT NULL DEFAULT 0,
+    levels integer NOT NULL DEFAULT 0,
     PRIMARY KEY (tenant, agent)
 ) WITH (fillfactor=70);
 
@@ -326,7 +327,9 @@ CREATE TABLE holdfast.event_blocks (
     most smallint NOT NULL,
     shortest smallint NOT NULL,
     lexeme text COLLATE "C" NOT NULL,
-    postings bigint[] NOT NULL,
+    postings bigint[],
+    packed integer[],
+    words text COLLATE "C",
     PRIMARY KEY (agent_key, lexeme, first)
 );
 
@@ -1188,7 +1191,7 @@ CREATE VIEW holdfast.task_records AS
 --   clear_events_until(the_tenant text, the_session text, the_agent text, the_run text, the_types text[], until_epoch integer, until_seq bigint) RETURNS TABLE(id text, epoch integer, seq bigint)
 --   clear_facts(the_tenant text, the_namespace text, the_agent text) RETURNS void
 --   clear_task_context(in_tenant text, in_owner text, in_id text) RETURNS bigint
---   common_word_candidates(the_tenant text, the_key integer, documents bigint, average double precision, the_lexeme text, holding bigint, weight double precision, the_limit bigint, the_session bigint, the_owner text, k1 double precision, b double precision) RETURNS integer[]
+--   common_word_candidates(one holdfast.event_agents, average double precision, the_lexeme text, holding bigint, weight double precision, the_limit bigint, the_session bigint, the_owner text, k1 double precision, b double precision) RETURNS integer[]
 --   complete_tasks(in_tenant text, in_ids text[], in_fences bigint[], in_workers text[]) RETURNS TABLE(task_id text, reached text)
 --   confine_tables() RETURNS integer
 --   cool_session(the_tenant text, the_session text, the_heat bigint) RETURNS boolean
@@ -1247,8 +1250,8 @@ CREATE VIEW holdfast.task_records AS
 --   hold_task(in_tenant text, in_id text, in_fence bigint) RETURNS holdfast.tasks
 --   index_events(the_tenant text, the_agent text, range_keys bigint[], range_epochs integer[], range_starts bigint[], event_ranges integer[], event_seqs bigint[], event_lengths integer[], posting_events integer[], posting_lexemes text[], posting_times integer[]) RETURNS void
 --   index_replaced() RETURNS SETOF text
---   index_with_vectors(the_tenant text, the_agent text, the_version bigint, range_keys bigint[], range_epochs integer[], range_starts bigint[], event_keys bigint[], event_epochs integer[], event_seqs bigint[], event_lengths integer[], event_speakers text[], event_said boolean[], event_asks boolean[], event_borrows boolean[], block_lexemes text[], block_firsts integer[], block_lasts integer[], block_mosts integer[], block_shortests integer[], block_starts integer[], the_postings bigint[], range_ends bigint[], the_model text, the_dimension integer, the_ordinals integer[], the_vectors real[]) RETURNS integer
---   index_words(the_tenant text, the_agent text, the_version bigint, range_keys bigint[], range_epochs integer[], range_starts bigint[], event_keys bigint[], event_epochs integer[], event_seqs bigint[], event_lengths integer[], event_speakers text[], event_said boolean[], event_asks boolean[], event_borrows boolean[], block_lexemes text[], block_firsts integer[], block_lasts integer[], block_mosts integer[], block_shortests integer[], block_starts integer[], the_postings bigint[]) RETURNS integer
+--   index_with_vectors(the_tenant text, the_agent text, the_version bigint, range_keys bigint[], range_epochs integer[], range_starts bigint[], event_keys bigint[], event_epochs integer[], event_seqs bigint[], event_lengths integer[], event_speakers text[], event_said boolean[], event_asks boolean[], event_borrows boolean[], block_lexemes text[], block_firsts integer[], block_lasts integer[], block_mosts integer[], block_shortests integer[], block_starts integer[], block_words text[], block_packed boolean[], the_postings bigint[], the_levels integer, range_ends bigint[], the_model text, the_dimension integer, the_ordinals integer[], the_vectors real[]) RETURNS integer
+--   index_words(the_tenant text, the_agent text, the_version bigint, range_keys bigint[], range_epochs integer[], range_starts bigint[], event_keys bigint[], event_epochs integer[], event_seqs bigint[], event_lengths integer[], event_speakers text[], event_said boolean[], event_asks boolean[], event_borrows boolean[], block_lexemes text[], block_firsts integer[], block_lasts integer[], block_mosts integer[], block_shortests integer[], block_starts integer[], block_words text[], block_packed boolean[], the_postings bigint[], the_levels integer) RETURNS integer
 --   insert_fact(the_tenant text, the_scope bigint, the_id text, the_content text, the_metadata text, the_topic text, the_confidence double precision, the_source text, the_entities text[], the_key text, the_fingerprint text, moment timestamp with time zone, the_expiry timestamp with time zone, the_language text, the_length integer, the_lexemes text[], the_times integer[], the_subject text) RETURNS void
 --   is_distributed(the_table regclass) RETURNS boolean
 --   is_same_event(stored holdfast.events, the_agent text, the_type text, the_run text, the_body text) RETURNS boolean
@@ -1300,10 +1303,11 @@ CREATE VIEW holdfast.task_records AS
 --   own_push_config() RETURNS trigger
 --   owner_of(the_id text) RETURNS text
 --   owner_prefix(the_owner text) RETURNS text
+--   packed_words(the_lexemes text[], the_packed integer[], OUT words text, OUT packed integer[]) RETURNS record
 --   pause_task(in_tenant text, in_id text, in_owner text, in_note text) RETURNS SETOF holdfast.task_records
 --   payload_fits(the_filterable jsonb, the_body text, the_path jsonpath, the_values jsonb) RETURNS boolean
 --   pop_message(the_tenant text, the_session text, the_agent text) RETURNS TABLE(body text, id text, occurred_at timestamp with time zone, seq bigint, epoch integer, run text)
---   postings_of(the_key integer, the_lexeme text, the_numbers integer[]) RETURNS TABLE(at integer, p bigint)
+--   postings_of(the_key integer, the_levels integer, the_lexeme text, the_numbers integer[]) RETURNS TABLE(at integer, times double precision, length double precision)
 --   prune_threads(in_tenant text, in_threads text[], in_keep bigint) RETURNS bigint
 --   publish(in_tenant text, in_channel text, in_id text, in_event text, in_retention_seconds double precision, OUT out_number bigint, OUT out_published_at timestamp with time zone) RETURNS record
 --   purge_collections(at_most integer) RETURNS bigint
@@ -1356,6 +1360,8 @@ CREATE VIEW holdfast.task_records AS
 --   retry_refused(the_tenant text) RETURNS bigint
 --   ring(in_topic text) RETURNS void
 --   rotate_api_key(in_tenant text, in_id text, in_digest text, in_new_id text, in_grace_seconds double precision) RETURNS SETOF holdfast.api_keys
+--   row_postings(the_first integer, the_postings bigint[], the_packed integer[]) RETURNS TABLE(number integer, times double precision, length double precision)
+--   row_without(the_first integer, the_postings bigint[], the_packed integer[], the_words text, gone integer[], OUT postings bigint[], OUT packed integer[], OUT words text) RETURNS record
 --   run_schedule(in_tenant text, in_owner text, in_id text, in_uid text, in_version bigint, in_until timestamp with time zone, in_next_at timestamp with time zone, in_last_run_at timestamp with time zone, in_task_ids text[], in_new_context_ids text[], in_metadatas text[], in_submit_keys text[], in_digests text[], in_message_ids text[], in_message_at timestamp with time zone, in_message_digest text) RETURNS SETOF holdfast.task_records
 --   save_fact(the_tenant text, the_namespace text, the_agent text, the_id text, the_content text, the_metadata text, the_topic text, the_confidence double precision, the_source text, the_entities text[], the_microseconds bigint, the_supersedes text, the_key text, the_fingerprint text, the_language text, the_length integer, the_lexemes text[], the_times integer[]) RETURNS text
 --   save_fact_about(the_tenant text, the_namespace text, the_agent text, the_id text, the_content text, the_metadata text, the_topic text, the_confidence double precision, the_source text, the_entities text[], the_microseconds bigint, the_supersedes text, the_key text, the_fingerprint text, the_language text, the_length integer, the_lexemes text[], the_times integer[], the_subject text) RETURNS text
@@ -1427,7 +1433,11 @@ CREATE VIEW holdfast.task_records AS
 --   warm_session(the_tenant text, the_session text, the_agent text, known_epoch integer, known_seq bigint, known_heat bigint) RETURNS TABLE(epoch integer, seq bigint, reserved bigint, heat bigint)
 --   watch_task(in_tenant text, in_id text, in_owner text) RETURNS TABLE(out_state text, out_version bigint)
 --   with_writer(the_writers text[], the_writer text) RETURNS text[]
---   word_candidates(the_tenant text, the_key integer, average double precision, lexemes text[], holding bigint[], weights double precision[], gains double precision[], the_limit bigint, in_session integer[], the_types text[], the_since timestamp with time zone, the_until timestamp with time zone, the_owner text, the_path jsonpath, the_values jsonb, k1 double precision, b double precision) RETURNS integer[]
+--   word_candidates(the_tenant text, the_key integer, levels integer, average double precision, lexemes text[], holding bigint[], weights double precision[], gains double precision[], the_limit bigint, in_session integer[], the_types text[], the_since timestamp with time zone, the_until timestamp with time zone, the_owner text, the_path jsonpath, the_values jsonb, k1 double precision, b double precision) RETURNS integer[]
+--   word_hash(the_lexeme text) RETURNS integer
+--   word_labels(the_lexeme text, the_levels integer) RETURNS text[]
+--   word_rows(the_key integer, the_levels integer, the_lexeme text) RETURNS TABLE(first integer, last integer, most smallint, shortest smallint, postings bigint[], packed integer[], grouped boolean)
+--   word_slice(the_lexeme text, the_words text) RETURNS integer
 --   write_documents(the_tenant text, the_collection text, replacing boolean, the_ids text[], the_contents text[], the_metadata text[], the_filterables text[], the_dimensions integer[], the_numbers real[]) RETURNS void
 --   write_state_at_version(in_tenant text, in_session_id text, in_state jsonb, in_ttl_seconds double precision, in_dropped text[], in_replace boolean, in_expected bigint) RETURNS void
 --   write_task_chunk(in_tenant text, in_task_id text, in_seq bigint, in_fence bigint, in_now timestamp with time zone, in_artifact_id text, in_body text, in_append boolean, in_last boolean, in_name text, in_metadata text, in_step_kind text, in_step_name text, in_step_occurrence bigint, in_strict boolean) RETURNS boolean

@@ -9,9 +9,8 @@
 -- epoch and seq. So the log is read from its beginning until enough events have that score, which are few
 -- if most events have it.
 CREATE OR REPLACE FUNCTION holdfast.common_word_candidates(
-    the_tenant text, the_key int, documents bigint, average double precision, the_lexeme text,
-    holding bigint, weight double precision, the_limit bigint, the_session bigint,
-    the_owner text, k1 double precision, b double precision
+    one holdfast.event_agents, average double precision, the_lexeme text, holding bigint, weight double precision,
+    the_limit bigint, the_session bigint, the_owner text, k1 double precision, b double precision
 ) RETURNS int[]
 LANGUAGE plpgsql STABLE
 SET plan_cache_mode = force_generic_plan
@@ -28,13 +27,11 @@ DECLARE
     most_sessions CONSTANT int := 1000;
     most_walked CONSTANT bigint := 4096;
     almost CONSTANT double precision := 1e-8;
-    firsts int[];
-    bounds double precision[];
+    block record;
     numbers int[] := '{}';
     scores double precision[] := '{}';
     more_numbers int[];
     more_scores double precision[];
-    blocks_read int := 0;
     found bigint;
     last double precision;
     chosen int[];
@@ -46,43 +43,37 @@ DECLARE
     at_epoch int;
     at_seq bigint;
 BEGIN
-    SELECT array_agg(l.first), array_agg(l.bound) INTO firsts, bounds
-    FROM (
-        -- The largest that 16 bits hold stands for any number.
-        SELECT l.first, weight * CASE WHEN l.most = 32767 THEN k1 + 1
-                   ELSE l.most::double precision * (k1 + 1) / (l.most::double precision + k1 * (
-                       1 - b + b * (GREATEST(l.shortest, l.most)::double precision / average))) END
-                   AS bound
-        FROM holdfast.event_blocks l
-        WHERE l.agent_key = the_key AND l.lexeme = the_lexeme COLLATE "C"
-        ORDER BY bound DESC, l.first LIMIT most_blocks + 1
-    ) l;
+    FOR block IN
+        SELECT l.*, lead(l.bound) OVER (ORDER BY l.bound DESC, l.first) AS next_bound
+        FROM (
+            -- The largest that 16 bits hold stands for any number.
+            SELECT l.*, weight * CASE WHEN l.most = 32767 THEN k1 + 1
+                       ELSE l.most::double precision * (k1 + 1) / (l.most::double precision + k1 * (
+                           1 - b + b * (GREATEST(l.shortest, l.most)::double precision / average)))
+                       END AS bound
+            FROM holdfast.word_rows(one.key, one.levels, the_lexeme) l
+            ORDER BY bound DESC, l.first LIMIT most_blocks + 1
+        ) l
+        ORDER BY l.bound DESC, l.first
     LOOP
-        blocks_read := blocks_read + 1;
-        IF blocks_read >= cardinality(firsts) THEN
+        IF block.next_bound IS NULL THEN
             RETURN NULL;
         END IF;
         SELECT array_agg(p.number), array_agg(weight * (p.times * (k1 + 1)
                    / (p.times + k1 * (1 - b + b * (p.length / average)))))
         INTO more_numbers, more_scores
         FROM (
-            SELECT l.first + (p >> 42)::int AS number,
-                   ((p >> 21) & 2097151)::double precision AS times,
-                   (p & 2097151)::double precision AS length
-            FROM holdfast.event_blocks l CROSS JOIN LATERAL unnest(l.postings) AS p
-            WHERE l.agent_key = the_key AND l.lexeme = the_lexeme COLLATE "C"
-                AND l.first = firsts[blocks_read]
-            OFFSET 0
+            SELECT * FROM holdfast.row_postings(block.first, block.postings, block.packed) OFFSET 0
         ) p
         WHERE num_nonnulls(the_session, the_owner) = 0 OR EXISTS (
             SELECT FROM holdfast.event_numbers x
-            WHERE x.agent_key = the_key AND x.number = p.number
+            WHERE x.agent_key = one.key AND x.number = p.number
                 AND COALESCE(x.session_key = the_session, (
                     SELECT s.owner = the_owner FROM holdfast.sessions s
-                    WHERE s.tenant = the_tenant AND s.key = x.session_key)));
+                    WHERE s.tenant = one.tenant AND s.key = x.session_key)));
         numbers := numbers || more_numbers;
         scores := scores || more_scores;
-        SELECT count(*) INTO found FROM unnest(scores) AS s WHERE s >= bounds[blocks_read + 1];
+        SELECT count(*) INTO found FROM unnest(scores) AS s WHERE s >= block.next_bound;
         EXIT WHEN found >= the_limit;
     END LOOP;
 
@@ -96,7 +87,7 @@ BEGIN
     needed := the_limit - cardinality(chosen);
     -- So many events are probably read before enough are found.
     IF close > 0 OR needed * (cardinality(scores)::double precision / found)
-            * (documents::double precision / holding) > most_walked / 2 THEN
+            * (one.documents::double precision / holding) > most_walked / 2 THEN
         RETURN NULL;
     END IF;
     step := LEAST(2 * needed + 64, most_walked);
@@ -104,7 +95,7 @@ BEGIN
         -- The filter is outside of the limit, which bounds what is read.
         SELECT s.key FROM (
             SELECT s.key, s.owner FROM holdfast.sessions s
-            WHERE s.tenant = the_tenant AND the_session IS NULL
+            WHERE s.tenant = one.tenant AND the_session IS NULL
             ORDER BY s.id LIMIT most_sessions
         ) s
         WHERE the_owner IS NULL OR s.owner = the_owner
@@ -120,7 +111,7 @@ BEGIN
             FROM (
                 SELECT x.number, x.epoch, x.seq FROM holdfast.event_numbers x
                 WHERE x.session_key = session AND (x.epoch, x.seq) > (at_epoch, at_seq)
-                    AND x.agent_key = the_key
+                    AND x.agent_key = one.key
                 ORDER BY x.epoch, x.seq LIMIT step
             ) x;
             EXIT WHEN found = 0;
@@ -135,9 +126,8 @@ BEGIN
                     FROM unnest(numbers) WITH ORDINALITY AS o (n, place)
                 ) asked
                 CROSS JOIN LATERAL (
-                    SELECT f.at, ((f.p >> 21) & 2097151)::double precision AS times,
-                           (f.p & 2097151)::double precision AS length
-                    FROM holdfast.postings_of(the_key, the_lexeme, asked.numbers) f OFFSET 0
+                    SELECT * FROM holdfast.postings_of(
+                        one.key, one.levels, the_lexeme, asked.numbers) OFFSET 0
                 ) f
                 CROSS JOIN LATERAL (
                     SELECT asked.numbers[f.at] AS number, asked.places[f.at] AS place
@@ -162,7 +152,7 @@ BEGIN
     END LOOP;
     IF needed > 0 AND the_session IS NULL AND EXISTS (
         SELECT FROM holdfast.sessions s
-        WHERE s.tenant = the_tenant ORDER BY s.id OFFSET most_sessions LIMIT 1)
+        WHERE s.tenant = one.tenant ORDER BY s.id OFFSET most_sessions LIMIT 1)
     THEN
         RETURN NULL;
     END IF;

@@ -1,4 +1,4 @@
--- version: 4
+-- version: 5
 -- Recall: the candidates of a question, by words and by meaning.
 
 -- The first events of agents by words and those by meaning, each at least the_limit, with both scores and
@@ -111,7 +111,8 @@ BEGIN
             SELECT l.*, ln(1 + (one.documents::double precision - l.holding + 0.5)
                            / (l.holding + 0.5)) AS weight
             FROM (
-                SELECT q.lexeme, q.at::int AS at, sum(cardinality(l.postings)) AS holding,
+                SELECT q.lexeme, q.at::int AS at, sum(COALESCE(
+                           cardinality(l.postings), cardinality(l.packed))) AS holding,
                        -- The largest that 16 bits hold stands for any number.
                        max(CASE WHEN l.most = 32767 THEN k1 + 1
                            ELSE l.most * (k1 + 1) / (l.most + k1 * (1 - b + b * (
@@ -119,8 +120,7 @@ BEGIN
                            AS saturation
                 FROM unnest(the_lexemes) WITH ORDINALITY AS q (lexeme, at)
                 CROSS JOIN LATERAL (
-                    SELECT * FROM holdfast.event_blocks
-                    WHERE agent_key = one.key AND lexeme = q.lexeme OFFSET 0
+                    SELECT * FROM holdfast.word_rows(one.key, one.levels, q.lexeme) OFFSET 0
                 ) l
                 GROUP BY q.lexeme, q.at
             ) l
@@ -131,7 +131,7 @@ BEGIN
             the_types, the_since, the_until, the_path) = 0
         THEN
             words := holdfast.common_word_candidates(
-                the_tenant, one.key, one.documents, average, lexemes[1], holding[1], weights[1],
+                one, average, lexemes[1], holding[1], weights[1],
                 the_limit, the_key, the_owner, k1, b);
         END IF;
         IF words IS NULL THEN
@@ -139,7 +139,7 @@ BEGIN
                 SELECT x.number FROM holdfast.event_numbers x
                 WHERE x.session_key = the_key AND x.agent_key = one.key ORDER BY x.number) END;
             words := CASE WHEN in_session = '{}' THEN '{}' ELSE holdfast.word_candidates(
-                the_tenant, one.key, average, lexemes, holding, weights, gains, the_limit,
+                the_tenant, one.key, one.levels, average, lexemes, holding, weights, gains, the_limit,
                 in_session, the_types, the_since, the_until, the_owner, the_path, the_values, k1,
                 b) END;
         END IF;
@@ -176,11 +176,11 @@ BEGIN
                 SELECT at, NULL::int AS place, NULL::double precision AS gain
                 FROM generate_subscripts(chosen, 1) AS at
                 UNION ALL
-                SELECT f.at, q.place, q.weight * (((f.p >> 21) & 2097151)::double precision
-                         * (k1 + 1) / (((f.p >> 21) & 2097151)::double precision
-                         + k1 * (1 - b + b * ((f.p & 2097151)::double precision / average))))
+                SELECT f.at, q.place, q.weight * (f.times * (k1 + 1)
+                         / (f.times + k1 * (1 - b + b * (f.length / average))))
                 FROM unnest(lexemes, weights, places) AS q (lexeme, weight, place)
-                CROSS JOIN LATERAL holdfast.postings_of(one.key, q.lexeme, chosen) f
+                CROSS JOIN LATERAL holdfast.postings_of(
+                    one.key, one.levels, q.lexeme, chosen) f
             ) g
             GROUP BY g.at
         ) g;

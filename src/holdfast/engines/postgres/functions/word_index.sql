@@ -1,4 +1,4 @@
--- version: 6
+-- version: 7
 -- The index of words: what changes it. Whoever holds the row of the agent does.
 
 -- The row of an agent, made on first use and locked.
@@ -107,9 +107,17 @@ BEGIN
 END
 $$;
 
+DROP FUNCTION IF EXISTS holdfast.index_with_vectors(
+    text, text, bigint, bigint[], int[], bigint[], bigint[], int[], bigint[], int[], text[],
+    boolean[], boolean[], boolean[], text[], int[], int[], int[], int[], int[], bigint[], bigint[],
+    text, int, int[], real[]);
+DROP FUNCTION IF EXISTS holdfast.index_words(
+    text, text, bigint, bigint[], int[], bigint[], bigint[], int[], bigint[], int[], text[],
+    boolean[], boolean[], boolean[], text[], int[], int[], int[], int[], int[], bigint[]);
+
 -- Take ranges of an agent's queue, number their events, and add their blocks. Of each block its lexeme,
--- the ordinals of its first and last event, bounds, and where its postings begin in the_postings. Returns
--- how many batches are not merged; 0, and nothing is done, when the agent's index has another version than
+-- the ordinals of its first and last event, bounds, where its postings begin in the_postings, its words if
+-- it has several, and whether it is packed. the_levels: of their labels. Returns how many batches are not merged; 0, and nothing is done, when the agent's index has another version than
 -- when the events were read.
 CREATE OR REPLACE FUNCTION holdfast.index_words(
     the_tenant text, the_agent text, the_version bigint,
@@ -117,7 +125,8 @@ CREATE OR REPLACE FUNCTION holdfast.index_words(
     event_keys bigint[], event_epochs int[], event_seqs bigint[], event_lengths int[],
     event_speakers text[], event_said boolean[], event_asks boolean[], event_borrows boolean[],
     block_lexemes text[], block_firsts int[], block_lasts int[], block_mosts int[],
-    block_shortests int[], block_starts int[], the_postings bigint[]
+    block_shortests int[], block_starts int[], block_words text[], block_packed boolean[],
+    the_postings bigint[], the_levels int
 ) RETURNS int
 LANGUAGE plpgsql
 SET enable_hashjoin = off
@@ -153,17 +162,22 @@ BEGIN
     FROM unnest(event_keys, event_epochs, event_seqs, event_lengths, event_speakers, event_said,
                 event_asks, event_borrows)
         WITH ORDINALITY AS i (key, epoch, seq, length, speaker, said, asks, borrows, at);
-    INSERT INTO holdfast.event_blocks (agent_key, lexeme, first, last, most, shortest, postings)
+    INSERT INTO holdfast.event_blocks
+        (agent_key, lexeme, first, last, most, shortest, words, postings, packed)
     SELECT agent.key, i.lexeme, agent.newest + i.first, agent.newest + i.last, i.most, i.shortest,
-           the_postings[i.start : COALESCE(
-               block_starts[i.at + 1] - 1, cardinality(the_postings))]
-    FROM unnest(block_lexemes, block_firsts, block_lasts, block_mosts, block_shortests, block_starts)
-        WITH ORDINALITY AS i (lexeme, first, last, most, shortest, start, at);
+           i.words, CASE WHEN NOT i.packed THEN p.p END, CASE WHEN i.packed THEN p.p::int[] END
+    FROM unnest(block_lexemes, block_firsts, block_lasts, block_mosts, block_shortests, block_starts,
+                block_words, block_packed)
+        WITH ORDINALITY AS i (lexeme, first, last, most, shortest, start, words, packed, at)
+    CROSS JOIN LATERAL (
+        SELECT the_postings[i.start : COALESCE(
+            block_starts[i.at + 1] - 1, cardinality(the_postings))] AS p OFFSET 0
+    ) p;
 
     UPDATE holdfast.event_agents a
     SET documents = a.documents + n.documents, length = a.length + n.length,
         newest = a.newest + n.documents, version = a.version + 1, small = a.small + 1,
-        speakers = a.speakers + spoken
+        speakers = a.speakers + spoken, levels = a.levels | the_levels
     FROM (SELECT count(*) AS documents, COALESCE(sum(i), 0) AS length
           FROM unnest(event_lengths) AS i) n
     WHERE a.tenant = the_tenant AND a.agent = the_agent;
@@ -178,8 +192,8 @@ CREATE OR REPLACE FUNCTION holdfast.index_with_vectors(
     event_keys bigint[], event_epochs int[], event_seqs bigint[], event_lengths int[],
     event_speakers text[], event_said boolean[], event_asks boolean[], event_borrows boolean[],
     block_lexemes text[], block_firsts int[], block_lasts int[], block_mosts int[],
-    block_shortests int[], block_starts int[], the_postings bigint[],
-    range_ends bigint[], the_model text, the_dimension int, the_ordinals int[], the_vectors real[]
+    block_shortests int[], block_starts int[], block_words text[], block_packed boolean[],
+    the_postings bigint[], the_levels int, range_ends bigint[], the_model text, the_dimension int, the_ordinals int[], the_vectors real[]
 ) RETURNS int
 LANGUAGE plpgsql
 AS $$
@@ -188,7 +202,7 @@ DECLARE
         the_tenant, the_agent, the_version, range_keys, range_epochs, range_starts, event_keys,
         event_epochs, event_seqs, event_lengths, event_speakers, event_said, event_asks,
         event_borrows, block_lexemes, block_firsts, block_lasts, block_mosts, block_shortests,
-        block_starts, the_postings);
+        block_starts, block_words, block_packed, the_postings, the_levels);
 BEGIN
     IF small > 0 THEN
         PERFORM holdfast.keep_turn_vectors(
@@ -278,26 +292,34 @@ BEGIN
         RETURN;
     END IF;
 
-    WITH held AS MATERIALIZED (
-        SELECT b.ctid AS at, ARRAY(
-            SELECT p FROM unnest(b.postings) AS p
-            WHERE gone[width_bucket(b.first + (p >> 42)::int, gone)]
-                IS DISTINCT FROM b.first + (p >> 42)::int
-            ORDER BY p) AS kept
-        FROM holdfast.event_blocks b
+    WITH touched AS MATERIALIZED (
+        SELECT b.ctid AS at FROM holdfast.event_blocks b
         WHERE b.agent_key = agent.key
             AND b.first <= gone[cardinality(gone)] AND b.last >= gone[1]
-            -- Two look-ups by halves, and only then each posting.
-            AND width_bucket(((gone[cardinality(gone)] - b.first + 1)::bigint << 42) - 1, b.postings)
-                > width_bucket(((gone[1] - b.first)::bigint << 42) - 1, b.postings)
+            -- Of a row of one lexeme two look-ups by halves, and only then each posting.
+            AND (b.words IS NOT NULL
+                OR width_bucket(((gone[cardinality(gone)] - b.first + 1)::bigint << 42) - 1, b.postings)
+                    > width_bucket(((gone[1] - b.first)::bigint << 42) - 1, b.postings)
+                OR width_bucket((LEAST(gone[cardinality(gone)] - b.first + 1, 65536)::bigint << 15) - 1,
+                                b.packed::bigint[])
+                    > width_bucket((GREATEST(gone[1] - b.first, 0)::bigint << 15) - 1,
+                                   b.packed::bigint[]))
             AND EXISTS (
-                SELECT FROM unnest(b.postings) AS p
-                WHERE gone[width_bucket(b.first + (p >> 42)::int, gone)] = b.first + (p >> 42)::int)
+                SELECT FROM holdfast.row_postings(
+                    b.first, b.postings, CASE WHEN b.words IS NULL THEN b.packed
+                        ELSE b.packed[b.packed[1] + 1 :] END) p
+                WHERE gone[width_bucket(p.number, gone)] = p.number)
+    ), held AS MATERIALIZED (
+        SELECT t.at, w.*, COALESCE(w.postings, w.packed::bigint[]) = '{}' AS empty
+        FROM touched t
+        JOIN holdfast.event_blocks b ON b.ctid = t.at
+        CROSS JOIN LATERAL holdfast.row_without(
+            b.first, b.postings, b.packed, b.words, gone) w
     ), emptied AS (
-        DELETE FROM holdfast.event_blocks b USING held h WHERE b.ctid = h.at AND h.kept = '{}'
+        DELETE FROM holdfast.event_blocks b USING held h WHERE b.ctid = h.at AND h.empty
     )
-    UPDATE holdfast.event_blocks b SET postings = h.kept
-    FROM held h WHERE b.ctid = h.at AND h.kept <> '{}';
+    UPDATE holdfast.event_blocks b SET postings = h.postings, packed = h.packed, words = h.words
+    FROM held h WHERE b.ctid = h.at AND NOT h.empty;
 
     UPDATE holdfast.event_agents a
     SET documents = a.documents - cardinality(gone), length = a.length - lengths
@@ -313,60 +335,4 @@ BEGIN
         AND v.seq = r.seq AND v.model <> '' AND EXISTS (
             SELECT FROM holdfast.event_models m WHERE m.tenant = agent.tenant AND m.reads_context);
 END
-$$;
-
--- Merge the blocks of an agent, each lexeme's from the first that is not full; how many rows fewer there
--- are. A block holds up to 256 postings, and its numbers fit 21 bits. Lexemes are in the_slices slices, which
--- can be merged one after another: the rows of one take the space that a VACUUM freed in those before it.
-CREATE OR REPLACE FUNCTION holdfast.merge_block_slice(
-    the_tenant text, the_agent text, the_slice int, the_slices int
-) RETURNS bigint
-LANGUAGE plpgsql
-SET enable_seqscan = off
-AS $$
-DECLARE
-    agent holdfast.event_agents := holdfast.lock_event_agent(the_tenant, the_agent);
-    fewer bigint;
-BEGIN
-    WITH tails AS MATERIALIZED (
-        SELECT b.lexeme, min(b.first) AS start FROM holdfast.event_blocks b
-        WHERE b.agent_key = agent.key AND cardinality(b.postings) < 256
-            AND (hashtext(b.lexeme) & 65535) % the_slices = the_slice
-        GROUP BY b.lexeme HAVING count(*) > 1 + (max(b.first) >> 20) - (min(b.first) >> 20)
-    ), taken AS (
-        DELETE FROM holdfast.event_blocks b USING tails t
-        WHERE b.agent_key = agent.key AND b.lexeme = t.lexeme AND b.first >= t.start
-        RETURNING b.lexeme, b.first, b.postings
-    ), flat AS (
-        SELECT t.lexeme, t.first + (p >> 42)::int AS number, p & 4398046511103 AS counts
-        FROM taken t CROSS JOIN LATERAL unnest(t.postings) AS p
-    ), grouped AS (
-        SELECT f.*, (row_number() OVER (PARTITION BY f.lexeme, f.number >> 20 ORDER BY f.number) - 1)
-            / 256 AS part
-        FROM flat f
-    ), based AS (
-        SELECT g.*, min(g.number) OVER (PARTITION BY g.lexeme, g.number >> 20, g.part) AS base
-        FROM grouped g
-    ), merged AS (
-        INSERT INTO holdfast.event_blocks (agent_key, lexeme, first, last, most, shortest, postings)
-        SELECT agent.key, m.lexeme, m.base, max(m.number), LEAST(max(m.counts >> 21), 32767),
-               LEAST(min(m.counts & 2097151), 32767),
-               array_agg((m.number - m.base)::bigint << 42 | m.counts ORDER BY m.number)
-        FROM based m GROUP BY m.lexeme, m.base
-        RETURNING 1
-    )
-    SELECT (SELECT count(*) FROM taken) - (SELECT count(*) FROM merged) INTO fewer;
-    IF the_slice = the_slices - 1 THEN
-        UPDATE holdfast.event_agents a SET small = 0
-        WHERE a.tenant = the_tenant AND a.agent = the_agent;
-    END IF;
-    RETURN fewer;
-END
-$$;
-
--- All slices at once.
-CREATE OR REPLACE FUNCTION holdfast.merge_blocks(the_tenant text, the_agent text) RETURNS bigint
-LANGUAGE sql
-AS $$
-    SELECT holdfast.merge_block_slice(the_tenant, the_agent, 0, 1)
 $$;

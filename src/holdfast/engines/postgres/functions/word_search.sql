@@ -1,4 +1,4 @@
--- version: 2
+-- version: 3
 -- The search in the index of words.
 
 -- BM25 adds up what each lexeme of a question gives to an event, and that is bounded: by how rare the
@@ -10,8 +10,12 @@
 -- The numbers of the best of an agent's events that the filters allow, and of all that are as good as the
 -- last of them or almost, ascending. Lexemes are given from rare to common: how many events have each,
 -- what it weighs, and what it gives at most. in_session has the numbers of a session, ascending, or is NULL.
+DROP FUNCTION IF EXISTS holdfast.word_candidates(
+    text, int, double precision, text[], bigint[], double precision[], double precision[], bigint,
+    int[], text[], timestamptz, timestamptz, text, jsonpath, jsonb, double precision,
+    double precision);
 CREATE OR REPLACE FUNCTION holdfast.word_candidates(
-    the_tenant text, the_key int, average double precision, lexemes text[], holding bigint[],
+    the_tenant text, the_key int, levels int, average double precision, lexemes text[], holding bigint[],
     weights double precision[], gains double precision[], the_limit bigint, in_session int[],
     the_types text[], the_since timestamptz, the_until timestamptz, the_owner text,
     the_path jsonpath, the_values jsonb, k1 double precision, b double precision
@@ -78,21 +82,19 @@ BEGIN
         WITH in_row AS MATERIALIZED (
             SELECT in_session AS numbers
         ), given AS NOT MATERIALIZED (
-            SELECT l.first + (p >> 42)::int AS number,
-                   q.weight * (((p >> 21) & 2097151)::double precision * (k1 + 1)
-                     / (((p >> 21) & 2097151)::double precision
-                        + k1 * (1 - b + b * ((p & 2097151)::double precision / average)))) AS gain
+            SELECT f.number,
+                   q.weight * (f.times * (k1 + 1)
+                     / (f.times + k1 * (1 - b + b * (f.length / average)))) AS gain
             FROM in_row i
             CROSS JOIN unnest(lexemes[:reading], weights[:reading]) AS q (lexeme, weight)
             CROSS JOIN LATERAL (
-                SELECT * FROM holdfast.event_blocks
-                WHERE agent_key = the_key AND lexeme = q.lexeme AND first <= to_number
-                    AND last >= from_number
+                SELECT * FROM holdfast.word_rows(the_key, levels, q.lexeme)
+                WHERE first <= to_number AND last >= from_number
                 OFFSET 0
             ) l
-            CROSS JOIN LATERAL unnest(l.postings) AS p
-            WHERE i.numbers IS NULL OR i.numbers[
-                width_bucket(l.first + (p >> 42)::int, i.numbers)] = l.first + (p >> 42)::int
+            CROSS JOIN LATERAL holdfast.row_postings(l.first, l.postings, l.packed) AS f
+            WHERE i.numbers IS NULL
+                OR i.numbers[width_bucket(f.number, i.numbers)] = f.number
         ), sums AS MATERIALIZED (
             SELECT number, gain AS score FROM given WHERE reading = 1
             UNION ALL
@@ -147,10 +149,9 @@ BEGIN
             FROM (
                 SELECT * FROM unnest(numbers, scores) AS s (number, gain)
                 UNION ALL
-                SELECT numbers[f.at], weights[reading] * (((f.p >> 21) & 2097151)::double precision
-                         * (k1 + 1) / (((f.p >> 21) & 2097151)::double precision
-                         + k1 * (1 - b + b * ((f.p & 2097151)::double precision / average))))
-                FROM holdfast.postings_of(the_key, lexemes[reading], numbers) f
+                SELECT numbers[f.at], weights[reading] * (f.times * (k1 + 1)
+                         / (f.times + k1 * (1 - b + b * (f.length / average))))
+                FROM holdfast.postings_of(the_key, levels, lexemes[reading], numbers) f
             ) g
             GROUP BY g.number
         ), last AS MATERIALIZED (
@@ -221,33 +222,6 @@ BEGIN
         )
         ORDER BY 1);
 END
-$$;
-
--- The postings that a lexeme has in events of an agent, whose numbers are given in ascending order, each
--- with the place of its event among the numbers.
-CREATE OR REPLACE FUNCTION holdfast.postings_of(the_key int, the_lexeme text, the_numbers int[])
-RETURNS TABLE (at int, p bigint)
-LANGUAGE sql STABLE ROWS 100
-AS $$
-    -- An array that is a variable is copied at each call of width_bucket; one in a row is not.
-    WITH asked AS MATERIALIZED (
-        SELECT the_numbers AS numbers
-    )
-    SELECT i, b.postings[f.at]
-    FROM asked a
-    CROSS JOIN LATERAL (
-        SELECT * FROM holdfast.event_blocks
-        WHERE agent_key = the_key AND lexeme = the_lexeme COLLATE "C"
-            AND first <= a.numbers[cardinality(a.numbers)] AND last >= a.numbers[1]
-        OFFSET 0
-    ) b
-    CROSS JOIN LATERAL generate_series(
-        width_bucket(b.first - 1, a.numbers) + 1, width_bucket(b.last, a.numbers)) AS i
-    CROSS JOIN LATERAL (
-        SELECT width_bucket(
-            ((a.numbers[i] - b.first + 1)::bigint << 42) - 1, b.postings) AS at OFFSET 0
-    ) f
-    WHERE f.at > 0 AND (b.postings[f.at] >> 42) = a.numbers[i] - b.first
 $$;
 
 -- Whether an event passes the filters.

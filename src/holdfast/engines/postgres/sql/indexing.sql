@@ -6,14 +6,15 @@ SELECT * FROM holdfast.waiting_events($1, $2, $3, $4);
 -- Put a batch of an agent into the index; how many batches are not merged, and 0 if the index has changed
 -- since the batch was read.
 SELECT holdfast.index_words(
-    $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21);
+    $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
+    $22, $23, $24);
 
 -- name: index_with_vectors
--- The same with vectors: $22 where each range ends, $23 model, $24 dimension, $25 the ordinals of the events
--- that have one, $26 all numbers.
+-- The same with vectors: $25 where each range ends, $26 model, $27 dimension, $28 the ordinals of the events
+-- that have one, $29 all numbers.
 SELECT holdfast.index_with_vectors(
     $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
-    $22, $23, $24, $25, $26);
+    $22, $23, $24, $25, $26, $27, $28, $29);
 
 -- name: merge
 -- Merge the blocks of an agent; how many rows fewer there are.
@@ -32,8 +33,9 @@ SELECT * FROM holdfast.agents_to_index($1);
 SELECT holdfast.events_to_index();
 
 -- name: unmerged
--- The agents of all tenants whose index has more than $1 batches that are not merged: $2 limit.
-SELECT tenant, agent FROM holdfast.event_agents WHERE small > $1 LIMIT $2;
+-- The agents of all tenants whose index has more than $1 batches that are not merged, and how many events
+-- each has: $2 limit.
+SELECT tenant, agent, documents FROM holdfast.event_agents WHERE small > $1 LIMIT $2;
 
 -- name: free_blocks
 -- The statement that frees the space of deleted blocks, if the connected role may run it.
