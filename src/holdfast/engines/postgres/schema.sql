@@ -1433,7 +1433,7 @@ CREATE VIEW holdfast.task_records AS
 --   warm_session(the_tenant text, the_session text, the_agent text, known_epoch integer, known_seq bigint, known_heat bigint) RETURNS TABLE(epoch integer, seq bigint, reserved bigint, heat bigint)
 --   watch_task(in_tenant text, in_id text, in_owner text) RETURNS TABLE(out_state text, out_version bigint)
 --   with_writer(the_writers text[], the_writer text) RETURNS text[]
---   word_candidates(the_tenant text, the_key integer, levels integer, average double precision, lexemes text[], holding bigint[], weights double precision[], gains double precision[], the_limit bigint, in_session integer[], the_types text[], the_since timestamp with time zone, the_until timestamp with time zone, the_owner text, the_path jsonpath, the_values jsonb, k1 double precision, b double precision) RETURNS integer[]
+--   word_candidates(the_tenant text, the_key integer, levels integer[], average double precision, lexemes text[], holding bigint[], weights double precision[], gains double precision[], the_limit bigint, in_session integer[], the_types text[], the_since timestamp with time zone, the_until timestamp with time zone, the_owner text, the_path jsonpath, the_values jsonb, k1 double precision, b double precision) RETURNS integer[]
 --   word_hash(the_lexeme text) RETURNS integer
 --   word_labels(the_lexeme text, the_levels integer) RETURNS text[]
 --   word_rows(the_key integer, the_levels integer, the_lexeme text) RETURNS TABLE(first integer, last integer, most smallint, shortest smallint, postings bigint[], packed integer[], grouped boolean)

@@ -1,4 +1,4 @@
--- version: 5
+-- version: 6
 -- Recall: the candidates of a question, by words and by meaning.
 
 -- The first events of agents by words and those by meaning, each at least the_limit, with both scores and
@@ -46,6 +46,7 @@ DECLARE
     holding bigint[];
     weights double precision[];
     gains double precision[];
+    levels int[];
     words int[];
     near int[];
     chosen int[];
@@ -105,13 +106,15 @@ BEGIN
         -- Texts without words have no average length.
         average := one.length::double precision / one.documents;
         SELECT array_agg(l.lexeme), array_agg(l.at), array_agg(l.holding), array_agg(l.weight),
-               array_agg(l.weight * l.saturation)
-        INTO lexemes, places, holding, weights, gains
+               array_agg(l.weight * l.saturation), array_agg(l.levels)
+        INTO lexemes, places, holding, weights, gains, levels
         FROM (
             SELECT l.*, ln(1 + (one.documents::double precision - l.holding + 0.5)
                            / (l.holding + 0.5)) AS weight
             FROM (
-                SELECT q.lexeme, q.at::int AS at, sum(COALESCE(
+                -- A lexeme that is in no group is not looked for in groups again.
+                SELECT q.lexeme, q.at::int AS at,
+                       CASE WHEN bool_or(l.grouped) THEN one.levels ELSE 0 END AS levels, sum(COALESCE(
                            cardinality(l.postings), cardinality(l.packed))) AS holding,
                        -- The largest that 16 bits hold stands for any number.
                        max(CASE WHEN l.most = 32767 THEN k1 + 1
@@ -139,7 +142,7 @@ BEGIN
                 SELECT x.number FROM holdfast.event_numbers x
                 WHERE x.session_key = the_key AND x.agent_key = one.key ORDER BY x.number) END;
             words := CASE WHEN in_session = '{}' THEN '{}' ELSE holdfast.word_candidates(
-                the_tenant, one.key, one.levels, average, lexemes, holding, weights, gains, the_limit,
+                the_tenant, one.key, levels, average, lexemes, holding, weights, gains, the_limit,
                 in_session, the_types, the_since, the_until, the_owner, the_path, the_values, k1,
                 b) END;
         END IF;
@@ -178,9 +181,8 @@ BEGIN
                 UNION ALL
                 SELECT f.at, q.place, q.weight * (f.times * (k1 + 1)
                          / (f.times + k1 * (1 - b + b * (f.length / average))))
-                FROM unnest(lexemes, weights, places) AS q (lexeme, weight, place)
-                CROSS JOIN LATERAL holdfast.postings_of(
-                    one.key, one.levels, q.lexeme, chosen) f
+                FROM unnest(lexemes, weights, places, levels) AS q (lexeme, weight, place, levels)
+                CROSS JOIN LATERAL holdfast.postings_of(one.key, q.levels, q.lexeme, chosen) f
             ) g
             GROUP BY g.at
         ) g;

@@ -1,4 +1,4 @@
--- version: 3
+-- version: 4
 -- The search in the index of words.
 
 -- BM25 adds up what each lexeme of a question gives to an event, and that is bounded: by how rare the
@@ -8,14 +8,14 @@
 -- postings would be read anyway, all are: that is cheaper.
 --
 -- The numbers of the best of an agent's events that the filters allow, and of all that are as good as the
--- last of them or almost, ascending. Lexemes are given from rare to common: how many events have each,
--- what it weighs, and what it gives at most. in_session has the numbers of a session, ascending, or is NULL.
+-- last of them or almost, ascending. Lexemes are given from rare to common: the levels of the groups in
+-- which each may be, how many events have it, what it weighs, and what it gives at most. in_session has the numbers of a session, ascending, or is NULL.
 DROP FUNCTION IF EXISTS holdfast.word_candidates(
     text, int, double precision, text[], bigint[], double precision[], double precision[], bigint,
     int[], text[], timestamptz, timestamptz, text, jsonpath, jsonb, double precision,
     double precision);
 CREATE OR REPLACE FUNCTION holdfast.word_candidates(
-    the_tenant text, the_key int, levels int, average double precision, lexemes text[], holding bigint[],
+    the_tenant text, the_key int, levels int[], average double precision, lexemes text[], holding bigint[],
     weights double precision[], gains double precision[], the_limit bigint, in_session int[],
     the_types text[], the_since timestamptz, the_until timestamptz, the_owner text,
     the_path jsonpath, the_values jsonb, k1 double precision, b double precision
@@ -86,9 +86,10 @@ BEGIN
                    q.weight * (f.times * (k1 + 1)
                      / (f.times + k1 * (1 - b + b * (f.length / average)))) AS gain
             FROM in_row i
-            CROSS JOIN unnest(lexemes[:reading], weights[:reading]) AS q (lexeme, weight)
+            CROSS JOIN unnest(lexemes[:reading], weights[:reading], levels[:reading])
+                AS q (lexeme, weight, levels)
             CROSS JOIN LATERAL (
-                SELECT * FROM holdfast.word_rows(the_key, levels, q.lexeme)
+                SELECT * FROM holdfast.word_rows(the_key, q.levels, q.lexeme)
                 WHERE first <= to_number AND last >= from_number
                 OFFSET 0
             ) l
@@ -151,7 +152,8 @@ BEGIN
                 UNION ALL
                 SELECT numbers[f.at], weights[reading] * (f.times * (k1 + 1)
                          / (f.times + k1 * (1 - b + b * (f.length / average))))
-                FROM holdfast.postings_of(the_key, levels, lexemes[reading], numbers) f
+                FROM holdfast.postings_of(
+                    the_key, levels[reading], lexemes[reading], numbers) f
             ) g
             GROUP BY g.number
         ), last AS MATERIALIZED (
