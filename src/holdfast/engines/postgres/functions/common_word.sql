@@ -1,4 +1,4 @@
--- version: 1
+-- version: 2
 -- The search for a word that very many events of an agent have.
 
 -- The numbers of the best of an agent's events that have one lexeme, and of all that could rank before them;
@@ -63,7 +63,10 @@ BEGIN
                    / (p.times + k1 * (1 - b + b * (p.length / average)))))
         INTO more_numbers, more_scores
         FROM (
-            SELECT * FROM holdfast.row_postings(block.first, block.postings, block.packed) OFFSET 0
+            SELECT block.first + (p >> block.number_bits)::int AS number,
+                   ((p >> block.times_bits) & block.times_mask)::double precision AS times,
+                   (p & block.length_mask)::double precision AS length
+            FROM unnest(block.postings) AS p OFFSET 0
         ) p
         WHERE num_nonnulls(the_session, the_owner) = 0 OR EXISTS (
             SELECT FROM holdfast.event_numbers x

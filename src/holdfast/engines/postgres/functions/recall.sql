@@ -1,4 +1,4 @@
--- version: 6
+-- version: 7
 -- Recall: the candidates of a question, by words and by meaning.
 
 -- The first events of agents by words and those by meaning, each at least the_limit, with both scores and
@@ -114,8 +114,7 @@ BEGIN
             FROM (
                 -- A lexeme that is in no group is not looked for in groups again.
                 SELECT q.lexeme, q.at::int AS at,
-                       CASE WHEN bool_or(l.grouped) THEN one.levels ELSE 0 END AS levels, sum(COALESCE(
-                           cardinality(l.postings), cardinality(l.packed))) AS holding,
+                       CASE WHEN bool_or(l.grouped) THEN one.levels ELSE 0 END AS levels, sum(l.holding) AS holding,
                        -- The largest that 16 bits hold stands for any number.
                        max(CASE WHEN l.most = 32767 THEN k1 + 1
                            ELSE l.most * (k1 + 1) / (l.most + k1 * (1 - b + b * (

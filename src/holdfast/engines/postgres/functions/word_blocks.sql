@@ -1,4 +1,4 @@
--- version: 1
+-- version: 3
 -- The rows of the index of words: how they are read.
 
 -- 16 bits of the digest of a lexeme, which say in which rows it can be.
@@ -56,17 +56,28 @@ AS $$
     FROM unnest(the_packed) AS p
 $$;
 
--- The rows with a lexeme of an agent, with the postings of this lexeme alone. grouped: the row has other
--- lexemes too, and its bounds are those of all.
+DROP FUNCTION IF EXISTS holdfast.word_rows(int, int, text);
+
+-- The rows with a lexeme of an agent, with the postings of this lexeme alone: packed ones too, in as many
+-- bits as the others. The number of a posting is above number_bits, its times above times_bits. grouped: the row
+-- has other lexemes too, and its bounds are those of all.
 CREATE OR REPLACE FUNCTION holdfast.word_rows(the_key int, the_levels int, the_lexeme text)
 RETURNS TABLE (
-    first int, last int, most smallint, shortest smallint, postings bigint[], packed int[],
-    grouped boolean)
+    first int, last int, most smallint, shortest smallint, holding int, postings bigint[],
+    number_bits int, times_bits int, times_mask bigint, length_mask bigint, grouped boolean)
 LANGUAGE sql STABLE ROWS 10
 AS $$
-    SELECT b.first, b.last, b.most, b.shortest, b.postings,
-           CASE WHEN w.at IS NULL THEN b.packed
-               ELSE b.packed[b.packed[w.at] + 1 : b.packed[w.at + 1]] END,
+    SELECT b.first, b.last, b.most, b.shortest,
+           CASE WHEN b.postings IS NOT NULL THEN cardinality(b.postings)
+               WHEN w.at IS NULL THEN cardinality(b.packed)
+               ELSE b.packed[w.at + 1] - b.packed[w.at] END,
+           CASE WHEN b.postings IS NOT NULL THEN b.postings
+               WHEN w.at IS NULL THEN b.packed::bigint[]
+               ELSE b.packed[b.packed[w.at] + 1 : b.packed[w.at + 1]]::bigint[] END,
+           CASE WHEN b.postings IS NULL THEN 15 ELSE 42 END,
+           CASE WHEN b.postings IS NULL THEN 11 ELSE 21 END,
+           CASE WHEN b.postings IS NULL THEN 15 ELSE 2097151 END::bigint,
+           CASE WHEN b.postings IS NULL THEN 2047 ELSE 2097151 END::bigint,
            w.at IS NOT NULL
     FROM holdfast.event_blocks b
     CROSS JOIN LATERAL (
@@ -148,21 +159,24 @@ AS $$
             OFFSET 0
         ) b
     )
-    SELECT i, ((p >> 21) & 2097151)::double precision, (p & 2097151)::double precision
+    -- By halves, of the events that a row can have.
+    SELECT i, ((f.p >> b.times_bits) & b.times_mask)::double precision,
+           (f.p & b.length_mask)::double precision
     FROM rows b
     CROSS JOIN LATERAL generate_series(
         width_bucket(b.first - 1, b.numbers) + 1, width_bucket(b.last, b.numbers)) AS i
     CROSS JOIN LATERAL (
         SELECT b.postings[width_bucket(
-            ((b.numbers[i] - b.first + 1)::bigint << 42) - 1, b.postings)] AS p OFFSET 0
+            ((b.numbers[i] - b.first + 1)::bigint << b.number_bits) - 1, b.postings)] AS p OFFSET 0
     ) f
-    WHERE b.postings IS NOT NULL AND (p >> 42) = b.numbers[i] - b.first
+    WHERE NOT b.grouped AND (f.p >> b.number_bits) = b.numbers[i] - b.first
     UNION ALL
+    -- The few of a row with other lexemes.
     SELECT i, ((p >> 11) & 15)::double precision, (p & 2047)::double precision
     FROM rows b
-    CROSS JOIN LATERAL unnest(b.packed) AS p
+    CROSS JOIN LATERAL unnest(b.postings) AS p
     CROSS JOIN LATERAL (
-        SELECT width_bucket(b.first + (p >> 15), b.numbers) AS i OFFSET 0
+        SELECT width_bucket(b.first + (p >> 15)::int, b.numbers) AS i OFFSET 0
     ) f
-    WHERE b.packed IS NOT NULL AND b.numbers[i] = b.first + (p >> 15)
+    WHERE b.grouped AND b.numbers[i] = b.first + (p >> 15)
 $$;

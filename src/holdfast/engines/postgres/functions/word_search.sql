@@ -1,4 +1,4 @@
--- version: 4
+-- version: 5
 -- The search in the index of words.
 
 -- BM25 adds up what each lexeme of a question gives to an event, and that is bounded: by how rare the
@@ -82,9 +82,10 @@ BEGIN
         WITH in_row AS MATERIALIZED (
             SELECT in_session AS numbers
         ), given AS NOT MATERIALIZED (
-            SELECT f.number,
-                   q.weight * (f.times * (k1 + 1)
-                     / (f.times + k1 * (1 - b + b * (f.length / average)))) AS gain
+            SELECT l.first + (p >> l.number_bits)::int AS number,
+                   q.weight * (((p >> l.times_bits) & l.times_mask)::double precision * (k1 + 1)
+                     / (((p >> l.times_bits) & l.times_mask)::double precision
+                        + k1 * (1 - b + b * ((p & l.length_mask)::double precision / average)))) AS gain
             FROM in_row i
             CROSS JOIN unnest(lexemes[:reading], weights[:reading], levels[:reading])
                 AS q (lexeme, weight, levels)
@@ -93,9 +94,10 @@ BEGIN
                 WHERE first <= to_number AND last >= from_number
                 OFFSET 0
             ) l
-            CROSS JOIN LATERAL holdfast.row_postings(l.first, l.postings, l.packed) AS f
-            WHERE i.numbers IS NULL
-                OR i.numbers[width_bucket(f.number, i.numbers)] = f.number
+            CROSS JOIN LATERAL unnest(l.postings) AS p
+            WHERE i.numbers IS NULL OR i.numbers[
+                width_bucket(l.first + (p >> l.number_bits)::int, i.numbers)]
+                    = l.first + (p >> l.number_bits)::int
         ), sums AS MATERIALIZED (
             SELECT number, gain AS score FROM given WHERE reading = 1
             UNION ALL
