@@ -1436,7 +1436,7 @@ CREATE VIEW holdfast.task_records AS
 --   word_candidates(the_tenant text, the_key integer, levels integer[], average double precision, lexemes text[], holding bigint[], weights double precision[], gains double precision[], the_limit bigint, in_session integer[], the_types text[], the_since timestamp with time zone, the_until timestamp with time zone, the_owner text, the_path jsonpath, the_values jsonb, k1 double precision, b double precision) RETURNS integer[]
 --   word_hash(the_lexeme text) RETURNS integer
 --   word_labels(the_lexeme text, the_levels integer) RETURNS text[]
---   word_rows(the_key integer, the_levels integer, the_lexeme text) RETURNS TABLE(first integer, last integer, most smallint, shortest smallint, holding integer, postings bigint[], number_bits integer, times_bits integer, times_mask bigint, length_mask bigint, grouped boolean)
+--   word_rows(the_key integer, the_levels integer, the_lexeme text) RETURNS TABLE(first integer, last integer, most smallint, shortest smallint, holding integer, postings bigint[], wide bigint[], packed integer[], number_bits integer, times_bits integer, times_mask bigint, length_mask bigint, grouped boolean)
 --   word_slice(the_lexeme text, the_words text) RETURNS integer
 --   write_documents(the_tenant text, the_collection text, replacing boolean, the_ids text[], the_contents text[], the_metadata text[], the_filterables text[], the_dimensions integer[], the_numbers real[]) RETURNS void
 --   write_state_at_version(in_tenant text, in_session_id text, in_state jsonb, in_ttl_seconds double precision, in_dropped text[], in_replace boolean, in_expected bigint) RETURNS void

@@ -1,4 +1,4 @@
--- version: 3
+-- version: 4
 -- The rows of the index of words: how they are read.
 
 -- 16 bits of the digest of a lexeme, which say in which rows it can be.
@@ -59,12 +59,12 @@ $$;
 DROP FUNCTION IF EXISTS holdfast.word_rows(int, int, text);
 
 -- The rows with a lexeme of an agent, with the postings of this lexeme alone: packed ones too, in as many
--- bits as the others. The number of a posting is above number_bits, its times above times_bits. grouped: the row
+-- bits as the others, and as they are. The number of a posting is above number_bits, its times above times_bits. grouped: the row
 -- has other lexemes too, and its bounds are those of all.
 CREATE OR REPLACE FUNCTION holdfast.word_rows(the_key int, the_levels int, the_lexeme text)
 RETURNS TABLE (
     first int, last int, most smallint, shortest smallint, holding int, postings bigint[],
-    number_bits int, times_bits int, times_mask bigint, length_mask bigint, grouped boolean)
+    wide bigint[], packed int[], number_bits int, times_bits int, times_mask bigint, length_mask bigint, grouped boolean)
 LANGUAGE sql STABLE ROWS 10
 AS $$
     SELECT b.first, b.last, b.most, b.shortest,
@@ -74,6 +74,9 @@ AS $$
            CASE WHEN b.postings IS NOT NULL THEN b.postings
                WHEN w.at IS NULL THEN b.packed::bigint[]
                ELSE b.packed[b.packed[w.at] + 1 : b.packed[w.at + 1]]::bigint[] END,
+           b.postings,
+           CASE WHEN w.at IS NULL THEN b.packed
+               ELSE b.packed[b.packed[w.at] + 1 : b.packed[w.at + 1]] END,
            CASE WHEN b.postings IS NULL THEN 15 ELSE 42 END,
            CASE WHEN b.postings IS NULL THEN 11 ELSE 21 END,
            CASE WHEN b.postings IS NULL THEN 15 ELSE 2097151 END::bigint,
@@ -151,32 +154,33 @@ AS $$
     -- An array that is a variable is copied at each call of width_bucket; one in a row is not.
     WITH asked AS MATERIALIZED (
         SELECT the_numbers AS numbers
-    ), rows AS MATERIALIZED (
-        SELECT a.numbers, b.* FROM asked a
-        CROSS JOIN LATERAL (
-            SELECT * FROM holdfast.word_rows(the_key, the_levels, the_lexeme) b
-            WHERE b.first <= a.numbers[cardinality(a.numbers)] AND b.last >= a.numbers[1]
-            OFFSET 0
-        ) b
     )
-    -- By halves, of the events that a row can have.
-    SELECT i, ((f.p >> b.times_bits) & b.times_mask)::double precision,
-           (f.p & b.length_mask)::double precision
-    FROM rows b
-    CROSS JOIN LATERAL generate_series(
-        width_bucket(b.first - 1, b.numbers) + 1, width_bucket(b.last, b.numbers)) AS i
+    SELECT f.i, f.times::double precision, f.length::double precision
+    FROM asked a
     CROSS JOIN LATERAL (
-        SELECT b.postings[width_bucket(
-            ((b.numbers[i] - b.first + 1)::bigint << b.number_bits) - 1, b.postings)] AS p OFFSET 0
-    ) f
-    WHERE NOT b.grouped AND (f.p >> b.number_bits) = b.numbers[i] - b.first
-    UNION ALL
-    -- The few of a row with other lexemes.
-    SELECT i, ((p >> 11) & 15)::double precision, (p & 2047)::double precision
-    FROM rows b
-    CROSS JOIN LATERAL unnest(b.postings) AS p
+        SELECT * FROM holdfast.word_rows(the_key, the_levels, the_lexeme) b
+        WHERE b.first <= a.numbers[cardinality(a.numbers)] AND b.last >= a.numbers[1]
+        OFFSET 0
+    ) b
     CROSS JOIN LATERAL (
-        SELECT width_bucket(b.first + (p >> 15)::int, b.numbers) AS i OFFSET 0
+        -- By halves, of the events that a row can have.
+        SELECT i, (f.p >> b.times_bits) & b.times_mask AS times, f.p & b.length_mask AS length
+        FROM generate_series(
+            width_bucket(b.first - 1, a.numbers) + 1, width_bucket(b.last, a.numbers)) AS i
+        CROSS JOIN LATERAL (
+            SELECT CASE WHEN b.wide IS NULL
+                THEN b.packed[width_bucket(((a.numbers[i] - b.first) << 15) | 32767, b.packed)]
+                ELSE b.wide[width_bucket(
+                    ((a.numbers[i] - b.first + 1)::bigint << 42) - 1, b.wide)] END AS p OFFSET 0
+        ) f
+        WHERE NOT b.grouped AND (f.p >> b.number_bits) = a.numbers[i] - b.first
+        UNION ALL
+        -- The few of a row with other lexemes.
+        SELECT i, (p >> 11) & 15, p & 2047
+        FROM unnest(b.packed) AS p
+        CROSS JOIN LATERAL (
+            SELECT width_bucket(b.first + (p >> 15), a.numbers) AS i OFFSET 0
+        ) f
+        WHERE b.grouped AND a.numbers[i] = b.first + (p >> 15)
     ) f
-    WHERE b.grouped AND b.numbers[i] = b.first + (p >> 15)
 $$;
