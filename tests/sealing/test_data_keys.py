@@ -141,7 +141,7 @@ import holdfast
 from holdfast.engines.key_providers.key_ring import KeyRing
 from holdfast.values.failpoints import failpoint
 
-left = int(sys.argv[2])
+failpoint_name, call, left = sys.argv[2], sys.argv[3], 2
 
 def die():
     global left
@@ -150,13 +150,26 @@ def die():
         os.kill(os.getpid(), signal.SIGKILL)
 
 async def main():
-    ring = KeyRing({"k2": bytes(range(1, 33)), "k1": bytes(range(32))}, name="both")
-    async with holdfast.open(sys.argv[1], seal=ring) as state:
-        with failpoint("keys.before_rewrap", die):
-            await state.ops.rotate_kek()
+    keys = {"k1": bytes(range(32))}
+    if call == "rotate_kek":
+        keys = {"k2": bytes(range(1, 33)), **keys}
+    async with holdfast.open(sys.argv[1], seal=KeyRing(keys, name="dying")) as state:
+        with failpoint(failpoint_name, die):
+            if call == "rotate_kek":
+                await state.ops.rotate_kek()
+            else:
+                await state.ops.rotate_dek(older_than_seconds=86_400)
 
 asyncio.run(main())
 """
+
+
+async def _killed_at(failpoint_name: str, url: str, call: str) -> None:
+    """Rotate keys in a process that is killed when it comes to the failpoint a third time."""
+    dying = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", _ROTATING, url, failpoint_name, call
+    )
+    assert await dying.wait() == -signal.SIGKILL
 
 
 async def test_a_rotation_whose_process_is_killed_goes_on() -> None:
@@ -166,8 +179,7 @@ async def test_a_rotation_whose_process_is_killed_goes_on() -> None:
             for at in range(5):
                 await state.for_owner(f"owner{at}").short_term.set_state("s1", {"step": at})
         for _ in range(2):
-            dying = await asyncio.create_subprocess_exec(sys.executable, "-c", _ROTATING, url, "2")
-            assert await dying.wait() == -signal.SIGKILL
+            await _killed_at("keys.before_rewrap", url, "rotate_kek")
         both = KeyRing({"k2": NEW, "k1": OLD}, name="both")
         async with holdfast.open(url, settings=settings, seal=both) as state:
             assert await state.ops.rotate_kek() == 2
@@ -254,14 +266,8 @@ async def test_a_replacement_of_keys_whose_process_is_killed_goes_on() -> None:
             await connection.execute(
                 "UPDATE holdfast.data_keys SET created_at = created_at - interval '2 days'"
             )
-        code = (
-            _ROTATING.replace("before_rewrap", "before_replace")
-            .replace("rotate_kek()", "rotate_dek(older_than_seconds=86_400)")
-            .replace('"k2": bytes(range(1, 33)), ', "")
-        )
         for _ in range(2):
-            dying = await asyncio.create_subprocess_exec(sys.executable, "-c", code, url, "2")
-            assert await dying.wait() == -signal.SIGKILL
+            await _killed_at("keys.before_replace", url, "rotate_dek")
         async with holdfast.open(url, settings=settings, seal=RING) as state:
             assert await state.ops.rotate_dek(older_than_seconds=86_400) == 1
             assert sorted(map(len, (await _numbers(state)).values())) == [1, 2, 2, 2, 2, 2]
