@@ -50,3 +50,17 @@ async def test_the_form_that_corrects_a_fact_is_within_its_card(stage: Stage) ->
             assert card["x"] <= form["x"]
             assert form["x"] + form["width"] <= card["x"] + card["width"]
             await page.close()
+
+
+async def test_the_scheme_of_the_system_is_followed_again_when_it_is_chosen(stage: Stage) -> None:
+    async with stage.context(scheme="light") as context:
+        page = await stage.open(context, "/tasks")
+        root, toggle = page.locator("html"), page.locator("[data-theme-toggle]")
+        await toggle.click()
+        await expect(root).to_have_attribute("data-theme", "dark")
+        await page.reload()
+        await expect(root).to_have_attribute("data-theme", "dark")
+        await toggle.click()
+        await expect(root).to_have_attribute("data-theme", "light")
+        await page.reload()
+        assert await root.get_attribute("data-theme") is None

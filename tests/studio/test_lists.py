@@ -40,6 +40,18 @@ async def test_boards_agents_and_entities_are_listed_to_begin_with(state: State)
         assert "?agent=planner" in await visitor.page("/studio/facts")
 
 
+async def test_the_names_of_agents_to_choose_from_are_those_of_tasks_in_view(state: State) -> None:
+    await state.tasks.submit("writer", ChatMessage.user("Tides?"), owner="ana")
+    await state.tasks.submit("importer", ChatMessage.user("Prices"))
+    async with Visitor(state) as visitor:
+        page = await visitor.page("/studio/tasks")
+        assert '<option value="importer"></option><option value="writer"></option>' in page
+    async with Visitor.owner(state, "ana") as visitor:
+        page = await visitor.page("/studio/tasks")
+        assert '<option value="writer"></option>' in page
+        assert "importer" not in page
+
+
 async def test_lists_have_pages(state: State) -> None:
     names = [f"c{at:03}" for at in range(60)]
     for name in names:

@@ -68,3 +68,11 @@ async def test_push_urls_are_shown_without_their_secrets_and_failures_with_the_r
             assert secret not in page
         assert "the address refused it" in page
         assert "given up" in page
+
+
+async def test_a_queued_task_says_what_it_waits_for(state: State) -> None:
+    made = await state.tasks.submit("writer", ChatMessage.user("Tides?"))
+    async with Visitor(state) as visitor:
+        assert "holdfast worker" in await visitor.page(f"/studio/tasks/{made.id}")
+        await state.tasks.claim("w1", agents=["writer"])
+        assert "holdfast worker" not in await visitor.page(f"/studio/tasks/{made.id}")

@@ -45,6 +45,9 @@ COUNTED = 5_000
 COUNTED_OF_FILTER = 1_000
 """The same for a list with a filter: to count one of ten agents reads ten times as many tasks."""
 
+NAMED = 200
+"""Maximum number of tasks that are read for the names of agents."""
+
 WAITING_SHOWN = 2
 """How many questions that wait for a person are shown above the list."""
 
@@ -89,9 +92,15 @@ async def tasks(desk: Desk, request: Request) -> Response:
         form_of=form_of,
         new_id=new_id,
         all_actions=ALL,
+        agents=await _agents(ledger),
         next=urlencode([*kept, ("cursor", found.next_cursor)]) if found.next_cursor else "",
         asked=await asked(desk, request, filters),
     )
+
+
+async def _agents(ledger: TaskLedger) -> list[str]:
+    """Return agents that have tasks, to choose from."""
+    return sorted((await ledger.counts("agent", limit=NAMED)).counts)
 
 
 async def _waiting(desk: Desk, request: Request) -> list[TaskRecord]:

@@ -168,9 +168,11 @@ addEventListener("click", (event) => {
   else if ("close" in data) found.closest("dialog").close();
   else if ("themeToggle" in data) {
     const root = document.documentElement;
-    const dark = (root.dataset.theme || (matchMedia("(prefers-color-scheme:dark)").matches ? "dark" : "light")) === "dark";
-    root.dataset.theme = dark ? "light" : "dark";
-    document.cookie = `theme=${root.dataset.theme};path=/studio;max-age=31536000;samesite=strict`;
+    const system = matchMedia("(prefers-color-scheme:dark)").matches ? "dark" : "light";
+    const chosen = (root.dataset.theme || system) === "dark" ? "light" : "dark";
+    root.dataset.theme = chosen;
+    // The scheme of the system is not kept: the next page follows the system again.
+    document.cookie = `theme=${chosen};path=/studio;max-age=${chosen === system ? 0 : 31536000};samesite=strict`;
   } else if (data.href && !event.target.closest("a,input,button,summary,form")) location.href = data.href;
 });
 addEventListener("submit", (event) => {
