@@ -72,7 +72,7 @@ class Events(Front, MemoryLog):
         return log
 
     def refuse_patches(self, engine: str) -> None:
-        """Make ``append`` refuse ``patches``: the states are in another store, ``engine``.
+        """Refuse what needs events and states in one step: states are in the store ``engine``.
 
         ::
 

@@ -12,9 +12,11 @@ from holdfast.sealing.states import seal_patches
 from holdfast.spi.episodes import (
     EpisodeStorage,
     EventScope,
+    NamedStates,
     NearestEvents,
     RecallQuestion,
     SessionScope,
+    no_states,
 )
 from holdfast.spi.hybrid.hot_entry import PositionedEntry
 from holdfast.spi.id_page import IdPage
@@ -27,7 +29,7 @@ from holdfast.values.explanations import Explanation
 from holdfast.values.filters import Filter
 from holdfast.values.owners import split_owned
 from holdfast.values.sealed import WORDS, is_sealed
-from holdfast.values.states import ExpectedWrite, Patched
+from holdfast.values.states import ExpectedWrite, Patched, StateSnapshot
 
 Stored: TypeAlias = Callable[[str, list[str]], Awaitable[Sequence[Event]]]
 """Reads the stored, encrypted events of a session by their ids."""
@@ -261,6 +263,14 @@ class SealedEpisodes(EpisodeStorage):
         """Return sessions, newest first."""
         wanted = dataclasses.replace(scope, where=await self._filter(scope.where))
         return await self._open_sessions(await self._inner.list_sessions(wanted, limit, after))
+
+    async def list_sessions_with_states(
+        self, scope: SessionScope, limit: int, after: Session | None, named: NamedStates
+    ) -> tuple[list[Session], dict[str, StateSnapshot]]:
+        """Return sessions with their states, where metadata is not encrypted."""
+        if await self._seal.blind() is not None:
+            raise no_states("sealed")
+        return await self._inner.list_sessions_with_states(scope, limit, after, named)
 
     async def agents(self, page: IdPage) -> list[str]:
         """Return a page of the agents that have events."""

@@ -17,7 +17,7 @@ from holdfast.values.events import Event, Recalled, Session
 from holdfast.values.filters import Filter, matches
 from holdfast.values.owners import RESERVED, split_owned
 from holdfast.values.payload_filters import filterable
-from holdfast.values.states import ExpectedWrite, Patched
+from holdfast.values.states import ExpectedWrite, Patched, StateSnapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +148,38 @@ def no_patches(engine: str) -> NotSupportedError:
     )
 
 
+def no_states(engine: str) -> NotSupportedError:
+    """Return the error for sessions with their states, if one read cannot give both.
+
+    >>> no_states("redis").engine
+    'redis'
+    """
+    return NotSupportedError(
+        engine,
+        "sessions with their states",
+        why="events and states are in different stores, or metadata is encrypted: call "
+        "list_sessions, then short_term.get_many",
+    )
+
+
+class NamedStates(NamedTuple):
+    """Which states the metadata of a session names, and the prefix of their stored ids.
+
+    >>> NamedStates("states", "holdfast.owner:3:ana:").key
+    'states'
+    """
+
+    key: str
+    """The key of the metadata that has a list of their ids."""
+
+    prefix: str
+
+    def of(self, session: Session) -> list[str]:
+        """Return the ids that a session names, without the prefix."""
+        ids = session.metadata.get(self.key)
+        return [one for one in ids if isinstance(one, str)] if isinstance(ids, list) else []
+
+
 class NearestEvents(NamedTuple):
     """The events that a search found, and the log's dimension; ``None`` if it has no vectors."""
 
@@ -262,6 +294,16 @@ class EpisodeStorage(EventStorage, Protocol):
         """Return sessions, newest first, then by id descending.
 
         If the order is by activity, each session and ``after`` have ``last_active_at``.
+        """
+
+    @abstractmethod
+    async def list_sessions_with_states(
+        self, scope: SessionScope, limit: int, after: Session | None, named: NamedStates
+    ) -> tuple[list[Session], dict[str, StateSnapshot]]:
+        """Return sessions by their start, and the states that they name, by stored id.
+
+        It is one read. States that do not exist, or have expired, are left out. Raises
+        ``NotSupportedError`` (see ``no_states``) if that is impossible.
         """
 
     @abstractmethod

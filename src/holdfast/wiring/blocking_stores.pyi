@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from typing import Any, Self, Unpack, type_check_only
 
 from holdfast.contracts.agent_memory import Recordable
-from holdfast.contracts.episodes import SessionOrder
 from holdfast.contracts.schedules import Tasks, Ticks
+from holdfast.contracts.sessions import SessionOrder
 from holdfast.contracts.tasks.contexts import TaskMessage
 from holdfast.contracts.tasks.filters import TaskOrder, TaskWhere
 from holdfast.erasure.eraser import Progress
@@ -279,6 +279,15 @@ class BlockingEpisodicMemory:
         where: dict[str, Any] | None = ...,
         by: SessionOrder = ...,
     ) -> list[Session]: ...
+    def list_sessions_with_states(
+        self,
+        agent_id: AnyAgent,
+        *,
+        key: str = ...,
+        limit: int = ...,
+        cursor: str | None = ...,
+        where: dict[str, Any] | None = ...,
+    ) -> tuple[list[Session], dict[str, StateSnapshot]]: ...
     def recall(
         self,
         agent_id: AnyAgent,

@@ -145,7 +145,7 @@ async def test_round_trips_on_the_wire(tmp_path: Path) -> None:
                 "append": 1,
                 "append again": 1,
                 "get without events": 1,
-                "list": 2,
+                "list": 1,
                 "user state": 1,
                 "delete": 3,
             }

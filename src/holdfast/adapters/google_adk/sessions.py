@@ -78,6 +78,7 @@ class HoldfastSessionService(BaseSessionService):
         self._versions: OrderedDict[Marker, int] = OrderedDict()
         self._locks: WeakValueDictionary[SessionName, asyncio.Lock] = WeakValueDictionary()
         self._is_one_store = True
+        self._lists_states = True
 
     async def create_session(
         self,
@@ -156,9 +157,12 @@ class HoldfastSessionService(BaseSessionService):
         deltas = deltas_of(state)
         head = Head(new_id(), 0, platform_time.get_time(), "")
         about = {"app_name": name.app, "user_id": name.user, "session_id": name.session}
+        states = {"states": name.states}
         digests = {"app": digest_of("app", name.app), "session": name.digest}
         # If the process dies after this, there is a log that no session has: see _list and _delete.
-        await self._episodes.start_session(name.agent, head.log, metadata={**about, **digests})
+        await self._episodes.start_session(
+            name.agent, head.log, metadata={**about, **digests, **states}
+        )
         try:
             _, version = await self._store(name, None, deltas, head, 0)
         except (InvalidInputError, NotSupportedError, VersionConflictError) as error:
@@ -190,24 +194,23 @@ class HoldfastSessionService(BaseSessionService):
         return made
 
     async def _list(self, app: str, user: str | None) -> list[Session]:
-        logs: list[Log] = []
+        names: dict[str, SessionName] = {}
+        states: dict[str, StateSnapshot] = {}
         cursor = None
-        while cursor is not None or not logs:
-            page = await self._episodes.list_sessions(
-                ALL_AGENTS if user is None else agent_of(app, user),
-                where={"app": digest_of("app", app)},
-                limit=_PAGE,
-                cursor=cursor,
-            )
-            logs += page
+        while True:
+            page, with_them = await self._page(app, user, cursor)
+            for one in page:
+                about = one.metadata
+                names[one.id] = SessionName(app, about["user_id"], about["session_id"])
+                if with_them is not None:
+                    named = about.get("states", ())
+                    states |= {key: with_them.get(key, StateSnapshot({})) for key in named}
             if len(page) < _PAGE:
                 break
             cursor = page[-1].cursor
-        names = {
-            one.id: SessionName(app, one.metadata["user_id"], one.metadata["session_id"])
-            for one in logs
-        }
-        states = await self._read({key for name in names.values() for key in name.states})
+        # What was not read with the sessions: those of another store, and of earlier versions.
+        left = {key for name in names.values() for key in name.states} - states.keys()
+        states |= await self._read(left)
         found = []
         for log_id, name in names.items():
             own, of_user, of_app = (states[key] for key in name.states)
@@ -216,6 +219,21 @@ class HoldfastSessionService(BaseSessionService):
                 found.append(session_of(name, head, own.state, of_user.state, of_app.state))
                 self._remember(head, own.version).put_on(found[-1])
         return found
+
+    async def _page(
+        self, app: str, user: str | None, cursor: str | None
+    ) -> tuple[list[Log], dict[str, StateSnapshot] | None]:
+        agent = ALL_AGENTS if user is None else agent_of(app, user)
+        where = {"app": digest_of("app", app)}
+        if self._lists_states:
+            try:
+                return await self._episodes.list_sessions_with_states(
+                    agent, where=where, limit=_PAGE, cursor=cursor
+                )
+            except NotSupportedError:
+                self._lists_states = False
+        page = await self._episodes.list_sessions(agent, where=where, limit=_PAGE, cursor=cursor)
+        return page, None
 
     async def _read(self, keys: Iterable[str]) -> dict[str, StateSnapshot]:
         wanted, found = list(keys), dict[str, StateSnapshot]()

@@ -10,17 +10,19 @@ from holdfast.engines.hybrid.log import HybridLog
 from holdfast.spi.episodes import (
     EpisodeStorage,
     EventScope,
+    NamedStates,
     NearestEvents,
     RecallQuestion,
     SessionScope,
     no_patches,
+    no_states,
 )
 from holdfast.spi.hybrid.hot_entry import PositionedEntry
 from holdfast.spi.id_page import IdPage
 from holdfast.spi.log_entry import LogEntry
 from holdfast.values.errors import TimedOutError
 from holdfast.values.events import Event, Recalled, Session
-from holdfast.values.states import ExpectedWrite
+from holdfast.values.states import ExpectedWrite, StateSnapshot
 
 
 class HybridEpisodes(EpisodeStorage):
@@ -119,6 +121,16 @@ class HybridEpisodes(EpisodeStorage):
             # The newest event of a session may be of any agent.
             await self._log.commit(late)
         return await self._durable.list_sessions(scope, limit, after)
+
+    async def list_sessions_with_states(
+        self,
+        scope: SessionScope,  # noqa: ARG002 - not here
+        limit: int,  # noqa: ARG002
+        after: Session | None,  # noqa: ARG002
+        named: NamedStates,  # noqa: ARG002
+    ) -> tuple[list[Session], dict[str, StateSnapshot]]:
+        """Refuse: the newest states are in Redis."""
+        raise no_states("hybrid")
 
     async def agents(self, page: IdPage) -> list[str]:
         """Return a page of the agents that have events."""

@@ -14,6 +14,7 @@ from holdfast.spi.embedding import Embedder
 from holdfast.spi.episodes import (
     EpisodeStorage,
     EventScope,
+    NamedStates,
     NearestEvents,
     RecallQuestion,
     SessionScope,
@@ -26,7 +27,7 @@ from holdfast.values.codec import decode_json
 from holdfast.values.errors import ConflictError, InvalidInputError, NotFoundError
 from holdfast.values.events import Event, Recalled, Session
 from holdfast.values.identity import AgentId
-from holdfast.values.states import ExpectedWrite, Patched
+from holdfast.values.states import ExpectedWrite, Patched, StateSnapshot
 
 
 class InMemoryEpisodes(EpisodeStorage):
@@ -130,6 +131,15 @@ class InMemoryEpisodes(EpisodeStorage):
         if after is not None:
             found = [session for session in found if _newest(session) < _newest(after)]
         return found[:limit]
+
+    async def list_sessions_with_states(
+        self, scope: SessionScope, limit: int, after: Session | None, named: NamedStates
+    ) -> tuple[list[Session], dict[str, StateSnapshot]]:
+        """Return sessions by their start, and the states that they name."""
+        page = await self.list_sessions(scope, limit, after)
+        ids = {named.prefix + name for one in page for name in named.of(one)}
+        states = {one: await self._states.read(one, None) for one in ids}
+        return page, {one: state for one, state in states.items() if state.version}
 
     async def agents(self, page: IdPage) -> list[str]:
         """Return a page of the agents that have events."""

@@ -15,10 +15,12 @@ from holdfast.engines.postgres.event_scope import (
 from holdfast.engines.postgres.queries import filled, load
 from holdfast.engines.postgres.recall import Recall
 from holdfast.engines.postgres.session_log import append, stored
+from holdfast.engines.postgres.short_term import snapshot
 from holdfast.spi.embedding import Embedder
 from holdfast.spi.episodes import (
     EpisodeStorage,
     EventScope,
+    NamedStates,
     NearestEvents,
     RecallQuestion,
     SessionScope,
@@ -31,7 +33,7 @@ from holdfast.values.codec import decode_json
 from holdfast.values.events import Event, Recalled, Session
 from holdfast.values.identity import AgentId
 from holdfast.values.owners import RESERVED
-from holdfast.values.states import ExpectedWrite
+from holdfast.values.states import ExpectedWrite, StateSnapshot
 
 _SQL = load("episodes")
 _ALL = 1 << 62
@@ -125,16 +127,35 @@ class PostgresEpisodes(EpisodeStorage):
     ) -> list[Session]:
         """Return sessions, newest first."""
         sql = _SQL["list_active_sessions"] if scope.by_activity else _SQL["list_sessions"]
+        return [_session(row) for row in await self._listed(sql, scope, limit, after)]
+
+    async def list_sessions_with_states(
+        self, scope: SessionScope, limit: int, after: Session | None, named: NamedStates
+    ) -> tuple[list[Session], dict[str, StateSnapshot]]:
+        """Return sessions by their start, and the states that they name."""
+        sql = _SQL["list_sessions_with_states"]
+        rows = await self._listed(sql, scope, limit, after, *named)
+        page = [_session(row) for row in rows if row["id"] is not None]
+        page.sort(key=lambda one: (one.started_at, one.id), reverse=True)
+        states = (row for row in rows if row["id"] is None)
+        return page, {row["session_id"]: snapshot(row) for row in states}
+
+    async def _listed(
+        self,
+        sql: LiteralString,
+        scope: SessionScope,
+        limit: int,
+        after: Session | None,
+        *named: str,
+    ) -> Sequence[Any]:
         whom = scope.agent
         if whom is None:
             sql = filled(sql, {_OF_AGENT: _OF_ALL if scope.owner is None else _OF_OWNER})
             whom = scope.owner
         when = None if after is None else after.last_active_at or after.started_at
         position = (when, None if after is None else after.id)
-        rows = await self._engine.search(
-            sql, self._tenant, whom, limit, *position, *metadata_filter(scope)
-        )
-        return [_session(row) for row in rows]
+        where = metadata_filter(scope)
+        return await self._engine.search(sql, self._tenant, whom, limit, *position, *where, *named)
 
     async def agents(self, page: IdPage) -> list[str]:
         """Return a page of the agents that have events."""

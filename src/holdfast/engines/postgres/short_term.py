@@ -36,7 +36,7 @@ class PostgresStates(StateStorage):
         if row is None:
             return StateSnapshot({})
         if wanted is None:
-            return _snapshot(row)
+            return snapshot(row)
         stored = row["state"]
         values = [stored] if len(wanted) == 1 else stored
         texts = {key: text for key, text in zip(wanted, values, strict=True) if text}
@@ -49,7 +49,7 @@ class PostgresStates(StateStorage):
         )
         found = {row["session_id"]: row for row in rows}
         return [
-            _snapshot(found[session]) if session in found else StateSnapshot({})
+            snapshot(found[session]) if session in found else StateSnapshot({})
             for session in sessions
         ]
 
@@ -93,10 +93,16 @@ class PostgresStates(StateStorage):
         """Return this version of a state; ``None`` if it is not kept."""
         where = (self._tenant, session, version)
         row = await self._engine.fetchrow(_SQL["read_version"], *where, safe=True)
-        return None if row is None else _snapshot(row)
+        return None if row is None else snapshot(row)
 
 
-def _snapshot(row: Any) -> StateSnapshot:
+def snapshot(row: Any) -> StateSnapshot:
+    """Return the state in a row of ``states``.
+
+    ::
+
+        found = snapshot(await engine.fetchrow(sql, tenant, session))
+    """
     return StateSnapshot(_decoded(decode_json(row["state"])), row["version"], row["expires_at"])
 
 

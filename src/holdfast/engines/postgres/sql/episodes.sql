@@ -124,6 +124,40 @@ WHERE s.tenant = $1 AND /* whose */ s.agent = $2 AND s.deleted_at IS NULL
 ORDER BY s.started_at DESC, s.id DESC
 LIMIT (SELECT $3::bigint);
 
+-- name: list_sessions_with_states
+-- The same, and after them, once each, the states whose ids their metadata has in a list under the key $8, each
+-- with the prefix $9.
+WITH page AS MATERIALIZED (
+    SELECT s.id, s.agent, s.started_at, s.ended_at, s.metadata, NULL::timestamptz AS last_active_at,
+           s.parent, s.parent_at, s.subject
+    FROM holdfast.sessions s
+    WHERE s.tenant = $1 AND /* whose */ s.agent = $2 AND s.deleted_at IS NULL
+        AND ($4::timestamptz IS NULL OR (s.started_at, s.id) < ($4, $5::text))
+        AND ($6::text IS NULL OR holdfast.payload_fits(
+            NULL, s.metadata, (SELECT $6::text::jsonpath), (SELECT $7::text::jsonb)))
+    ORDER BY s.started_at DESC, s.id DESC
+    LIMIT (SELECT $3::bigint)
+)
+SELECT p.*, NULL::text AS session_id, NULL::text AS state, NULL::bigint AS version,
+       NULL::timestamptz AS expires_at
+FROM page p
+UNION ALL
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, st.session_id, st.state::text, st.version,
+       st.expires_at
+FROM holdfast.states st
+WHERE st.tenant = $1
+  AND st.session_id IN (
+      SELECT $9::text || named.id
+      FROM (
+          -- jsonb has no U+0000, and no id has it.
+          SELECT replace(replace(replace(
+              page.metadata, '\\', E'\x02'), '\u0000', '\u0001'), E'\x02', '\\')::jsonb -> $8::text AS ids
+          FROM page
+      ) p
+      CROSS JOIN LATERAL jsonb_array_elements_text(
+          CASE jsonb_typeof(p.ids) WHEN 'array' THEN p.ids ELSE '[]' END) AS named (id))
+  AND (st.expires_at IS NULL OR st.expires_at > holdfast.now());
+
 -- name: list_active_sessions
 -- The same, by the time of their newest event, or that of their start where there is none.
 SELECT s.id, s.agent, s.started_at, s.ended_at, s.metadata, s.last_active_at, s.parent,
