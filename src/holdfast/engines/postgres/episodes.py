@@ -199,7 +199,10 @@ class PostgresEpisodes(EpisodeStorage):
 
 
 def _events(rows: Iterable[Any]) -> list[Event]:
-    return [LogEntry(*row[:7]).to_event(row[7], row[8]) for row in rows]
+    return [
+        Event(AgentId.parse(agent), session, type_, decode_json(body), id_, run, when, epoch, seq)
+        for agent, session, type_, body, id_, run, when, epoch, seq in rows
+    ]
 
 
 def _session(row: Any) -> Session:
