@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-import msgspec
 from google.adk.events.event import Event
 from google.adk.sessions._session_util import extract_json_safe_state_delta
 from google.adk.sessions.session import Session
@@ -26,21 +25,6 @@ OWN_KEY = "temp:holdfast"
 ADK never stores keys that begin with ``temp:``."""
 
 _MAX_APPLIED = 100
-
-# The fields of most events, none of which is bytes or has them inside.
-_FIELDS = frozenset(
-    {"id", "author", "invocation_id", "timestamp", "content", "actions", "node_info", "branch"}
-    | {"partial", "turn_complete", "finish_reason", "usage_metadata", "model_version"}
-    | {"error_code", "error_message", "interrupted", "long_running_tool_ids", "custom_metadata"}
-)
-_ACTIONS = frozenset(
-    {"state_delta", "artifact_delta", "transfer_to_agent", "escalate", "skip_summarization"}
-    | {"requested_auth_configs", "requested_tool_confirmations"}
-)
-_CONTENT = frozenset({"role", "parts"})
-_PART = frozenset({"text", "thought", "function_call", "function_response"})
-_CALLS = frozenset({"function_call", "function_response"})
-_CALL = frozenset({"id", "name", "args", "response"})
 
 
 class SessionName(NamedTuple):
@@ -233,30 +217,6 @@ def row_of(name: SessionName, log: str, event: dict[str, Any]) -> LogEvent:
         run_id=short_id_of(event["invocation_id"]) if event["invocation_id"] else "",
         occurred_at=time_of("event.timestamp", event["timestamp"]),
     )
-
-
-def event_of(payload: dict[str, Any]) -> Event:
-    """Return the event of a payload that ``row_of`` made."""
-    event = payload["event"]
-    if _has_no_bytes(event):
-        return Event.model_validate(event)
-    # As JSON, since bytes are base64 only there.
-    return Event.model_validate_json(msgspec.json.encode(event))
-
-
-def _has_no_bytes(event: dict[str, Any]) -> bool:
-    """Return whether an event has only fields that are never bytes, as most events do."""
-    content = event.get("content") or {}
-    return (
-        event.keys() <= _FIELDS
-        and event["actions"].keys() <= _ACTIONS
-        and content.keys() <= _CONTENT
-        and all(map(_is_plain_part, content.get("parts") or ()))
-    )
-
-
-def _is_plain_part(part: dict[str, Any]) -> bool:
-    return part.keys() <= _PART and all(part[name].keys() <= _CALL for name in _CALLS & part.keys())
 
 
 def time_of(field: str, timestamp: float) -> datetime:

@@ -27,6 +27,7 @@ from google.adk.sessions.base_session_service import (
 )
 from google.adk.sessions.session import Session
 
+from holdfast.adapters.google_adk.events import event_of
 from holdfast.adapters.google_adk.records import (
     EVENT,
     Head,
@@ -36,7 +37,6 @@ from holdfast.adapters.google_adk.records import (
     deltas_of,
     digest_of,
     dumped,
-    event_of,
     head_of,
     patches_of,
     plain,
