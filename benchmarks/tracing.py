@@ -28,8 +28,8 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 
 import holdfast
-from benchmarks.policies import AGENT, CASES, Call
 from holdfast import ChatMessage, Event, Settings, State
+from holdfast.bench.policies import AGENT, CASES, Call
 from holdfast.spi import StepKey
 from holdfast.telemetry import Telemetry
 from holdfast.testing.postgres_server import PostgresServer

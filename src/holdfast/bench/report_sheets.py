@@ -96,6 +96,18 @@ def _stores(facts: Facts) -> Iterable[Sheet]:
             for one in facts.get(key, [])
         ]
         yield Sheet(title, columns, rows, _of_postgres(facts) if key == "results" else [])
+    yield Sheet(
+        "Row level security, on and off",
+        ("call", "on p50", "off p50", "ratio", "bar", "the same twice"),
+        [
+            [
+                *(one["name"], f"{one['on_us']:,.0f} µs", f"{one['off_us']:,.0f} µs"),
+                *(f"{one['ratio']:.2f}", _bar(one["bar"], met=one["met"])),
+                f"{one['same_twice']:.2f}",
+            ]
+            for one in facts.get("policies", [])
+        ],
+    )
     memory = facts.get("memory", {})
     rows = [
         [one["name"], f"{one['p50_us']:,.0f} µs", f"{one['p95_us']:,.0f} µs"]

@@ -13,8 +13,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from holdfast.bench import floors
+from holdfast.bench import floors, policies
 from holdfast.bench.contest import Contest, Result, measure
+from holdfast.bench.policies import Cost
 from holdfast.bench.recovery import after_kill
 from holdfast.bench.round_trips import RoundTrips
 from holdfast.contracts.episodes import EpisodicMemory
@@ -196,6 +197,7 @@ class Report:
     results: list[Result]
     fidelity: float
     recovery_seconds: float
+    policies: list[Cost]
 
     @property
     def growth(self) -> float:
@@ -208,6 +210,7 @@ class Report:
         return {
             "results": [result.to_json() for result in self.results],
             "append at length 10,000 against length 10": self.growth,
+            "policies": [cost.to_json() for cost in self.policies],
             "fidelity@5": round(self.fidelity, 4),
             "seconds from kill -9 of Postgres to the next append": round(self.recovery_seconds, 2),
         }
@@ -256,11 +259,12 @@ async def run(progress: Callable[[str], None], *, quick: bool = False) -> Report
                 results.append(await measure(contest, trips[operation]))
             true_share = await fidelity(stores, vectors)
             await engine.aclose()
+            costs = await policies.run(embedded.url, progress, quick=quick)
         finally:
             await embedded.aclose()
         progress("kill -9")
         seconds = await after_kill(folder / "killed")
-    return Report(results, true_share, seconds)
+    return Report(results, true_share, seconds, costs)
 
 
 async def _count_round_trips(

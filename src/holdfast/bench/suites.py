@@ -183,7 +183,7 @@ SUITES: dict[str, Callable[[Progress, Options], Coroutine[Any, Any, Found]]] = {
 DEFAULT = ("stores", "tasks", "hybrid", "recall", "peers")
 """What ``holdfast bench all`` runs."""
 
-STEPS = {"stores": 27, "tasks": 25, "hybrid": 38, "recall": 12, "peers": 45, "growth": 40}
+STEPS = {"stores": 38, "tasks": 25, "hybrid": 38, "recall": 12, "peers": 45, "growth": 40}
 """About how many steps a suite reports, for the progress bar."""
 
 
