@@ -107,6 +107,46 @@ async def test_rows_of_the_earlier_form_are_found_merged_and_removed_like_new_on
     await memory.close()
 
 
+async def test_a_row_of_rare_words_whose_events_are_all_removed_is_removed_too() -> None:
+    def batch(session: str) -> list[Event]:
+        texts = (f"{session}n{at} w{at % 40} tide" for at in range(100))
+        return [
+            Event(ANA, session, "note", {"": text}, id=f"{session}{at:02}", occurred_at=NOON)
+            for at, text in enumerate(texts)
+        ]
+
+    async def hits(store: Any) -> list[list[tuple[str, float]]]:
+        asked = [f"{session}n{at}" for session in ("s1", "s2") for at in range(100)]
+        asked += [f"w{at}" for at in range(40)]
+        return [
+            [(one.event.id, round(one.score, 9)) for one in await store.recall(ANA, each, limit=20)]
+            for each in asked
+        ]
+
+    memory = InMemoryHarness()
+    await memory.open()
+    known = memory.store("episodes")
+    async with migrated_database() as url:
+        engine = await Postgres.open(url, max_connections=2)
+        store = EpisodicMemory(PostgresEpisodes(engine))
+        for one in (store, known):
+            await one.append(batch("s1"))
+            await one.recall(ANA, "tide")
+            await one.append(batch("s2"))
+            await one.recall(ANA, "tide")
+            await one.delete_session("s1")
+        async with as_keeper(engine) as keeper:
+            labels = "SELECT lexeme FROM holdfast.event_blocks WHERE lexeme ~ '^ ' AND words IS NULL"
+            assert await keeper.fetch(labels) == []
+            # Twice: a merge groups what the one before it has left.
+            for _ in range(2):
+                assert await hits(store) == await hits(known)
+                await keeper.fetchval("SELECT holdfast.merge_blocks('default', $1)", str(ANA))
+        assert await hits(store) == await hits(known)
+        await engine.aclose()
+    await memory.close()
+
+
 async def test_a_lexeme_has_the_same_labels_in_sql_and_here() -> None:
     words = ["tide", "ebbe", "潮", "привет", "a" * 64]
     async with migrated_database() as url:

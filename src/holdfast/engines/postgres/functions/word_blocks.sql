@@ -1,4 +1,4 @@
--- version: 4
+-- version: 5
 -- The rows of the index of words: how they are read.
 
 -- 16 bits of the digest of a lexeme, which say in which rows it can be.
@@ -136,7 +136,8 @@ BEGIN
             WHERE gone[width_bucket(the_first + (p >> 15), gone)]
                 IS DISTINCT FROM the_first + (p >> 15)
         ) k
-        CROSS JOIN LATERAL holdfast.packed_words(k.lexemes, k.packed) g;
+        CROSS JOIN LATERAL holdfast.packed_words(k.lexemes, k.packed) g
+        WHERE k.lexemes IS NOT NULL;
         packed := COALESCE(packed, '{}');
     END IF;
 END
