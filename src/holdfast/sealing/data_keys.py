@@ -40,8 +40,10 @@ class OpenKey:
     secret: bytes = field(repr=False)
     made: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     """Ciphers and keys that were derived from the secret, cached as long as this object lives."""
+    first_number: int = field(default=0, repr=False)
+    """The number of the subject's first key, or 0 for that key itself."""
     first: OpenKey | None = field(default=None, repr=False)
-    """The subject's first key, if this is a later one. It encrypts what must stay equal."""
+    """The first key of a later one that ``of_subject`` returns: it encrypts what must stay equal."""
 
     def derived(self, purpose: bytes) -> bytes:
         """Return a key for one purpose, derived from the secret.
@@ -90,12 +92,19 @@ class DataKeys:
             key = await keys.of_subject("")
         """
         number = self._numbers.get(subject)
-        if number is not None and (kept := self._get(number)) is not None:
+        kept = None if number is None else self._get(number)
+        # A read caches the key alone, without the first one.
+        if kept is not None and (kept.first is not None or not kept.first_number):
             return kept
         found = await self._storage.of_subject(subject) or await self._make(subject)
         key = await self._unwrap(found)
-        if found.first:
-            first = (await self.load([found.first]))[found.first]
+        if key.first_number:
+            first = (await self.load([key.first_number]))[key.first_number]
+            if first.subject != subject:
+                raise SealedError(
+                    f"the data key {key.number} of {subject!r} names the first key of another "
+                    "subject: its row was changed, restore it from a backup"
+                )
             key = replace(key, first=first)
             self._kept[key.number] = (self._clock() + KEPT_SECONDS, key)
         self._numbers[subject] = key.number
@@ -200,7 +209,7 @@ class DataKeys:
         secret = await self._provider.unwrap(stored.kek, stored.wrapped, self._context(stored))
         if len(secret) != _KEY_BYTES:
             raise SealedError(f"the data key {stored.number} has another length than 32 bytes")
-        key = OpenKey(stored.number, stored.subject, secret)
+        key = OpenKey(stored.number, stored.subject, secret, first_number=stored.first)
         now = self._clock()
         if len(self._kept) >= _MOST:
             self.forget([one for one, (until, _) in self._kept.items() if until <= now])
