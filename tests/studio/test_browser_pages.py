@@ -64,3 +64,25 @@ async def test_the_scheme_of_the_system_is_followed_again_when_it_is_chosen(stag
         await expect(root).to_have_attribute("data-theme", "light")
         await page.reload()
         assert await root.get_attribute("data-theme") is None
+
+
+async def test_a_page_that_is_read_again_stays_at_the_moment_that_was_chosen(stage: Stage) -> None:
+    asked, answer = asyncio.Event(), asyncio.Event()
+
+    async def later(route: Route) -> None:
+        asked.set()
+        await answer.wait()
+        await route.continue_()
+
+    async with stage.context() as context:
+        page = await stage.open(context, f"/sessions/{test_browser.CONVERSATION}")
+        await page.route("**/sessions/*at=1", later)
+        await page.keyboard.press("Home")
+        await asyncio.wait_for(asked.wait(), 60)
+        # The stream begins, and so the page is read again, before the answer is there.
+        asked.clear()
+        await page.evaluate("new BroadcastChannel('holdfast-studio').postMessage({ready: true})")
+        await asyncio.wait_for(asked.wait(), 60)
+        answer.set()
+        await expect(page.locator(".scrub output")).to_contain_text("event 1")
+        assert page.url.endswith("at=1")

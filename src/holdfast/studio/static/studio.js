@@ -18,12 +18,12 @@ function say(text) {
 }
 
 let reading;
-async function renew(url = location.href, replace = false) {
+async function renew() {
   reading?.abort();
   const own = (reading = new AbortController());
   let text;
   try {
-    const answer = await fetch(url, { signal: own.signal });
+    const answer = await fetch(location.href, { signal: own.signal });
     if (answer.status === 401) return location.reload();
     if (!answer.ok) return say("The server could not answer.");
     text = await answer.text();
@@ -51,7 +51,6 @@ async function renew(url = location.href, replace = false) {
     },
   });
   document.title = page.title;
-  if (replace) history.replaceState(null, "", url);
   chosen();
 }
 
@@ -126,8 +125,10 @@ function travel(seq) {
   const url = new URL(location);
   if (range.value === range.max) url.searchParams.delete("at");
   else url.searchParams.set("at", range.value);
+  // A page that is on its way is of another moment, and whatever is read later is of this one.
+  reading?.abort();
   clearTimeout(asked);
-  asked = setTimeout(() => renew(url.href, true), 60);
+  asked = setTimeout(() => { history.replaceState(null, "", url); renew(); }, 60);
 }
 addEventListener("hf-travel", (event) => travel(event.detail));
 addEventListener("input", (event) => {
