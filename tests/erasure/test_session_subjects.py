@@ -124,6 +124,25 @@ async def test_what_a_deleted_session_about_a_subject_left_is_erased(state: Stat
     assert (await state.erase(subject="ana", dry_run=True)).counts == {}
 
 
+async def test_what_a_deleted_session_left_is_erased_although_its_id_is_used_again(
+    state: State,
+) -> None:
+    ben = state.for_owner("ben")
+    for session in ("appended", "started"):
+        await ben.episodes.start_session(AGENT, session, subject="ana")
+        await ben.short_term.set_state(session, {"step": 1})
+        await ben.episodes.delete_session(session)
+    await ben.history.append(AGENT, ChatMessage.user("new"), session_id="appended")
+    await ben.episodes.start_session(AGENT, "started")
+    assert (await state.erase(subject="ana")).counts == {"sessions": 2, "states": 2}
+    for session in ("appended", "started"):
+        assert await ben.short_term.get_state(session) == {}
+        assert await ben.episodes.get_session(session) is None
+    # After the erasure the ids are free.
+    again = await ben.episodes.start_session(AGENT, "started", subject="carl")
+    assert again.subject == "carl"
+
+
 async def test_an_interrupted_erasure_still_finds_what_is_stored_under_deleted_sessions(
     state: State,
 ) -> None:

@@ -99,6 +99,18 @@ class SubjectsAreNotStored(InMemoryEpisodes):
         return await super().start_session(*args[:3])
 
 
+@mutant("episodes", "test_a_session_with_the_id_of_a_deleted_one_has_its_subject")
+class DeletedSessionsHaveNoSubject(InMemoryEpisodes):
+    """A deletion forgets whom a session was about."""
+
+    async def delete_session(self, session: str) -> Any:
+        gone = self._log.sessions.get(session)
+        deleted = await super().delete_session(session)
+        if gone is not None:
+            self._log.forget_subject(gone.subject)
+        return deleted
+
+
 @mutant(
     "episodes",
     "test_starting_a_session_about_another_subject_is_a_conflict_and_nothing_is_changed",

@@ -117,6 +117,7 @@ class EpisodicMemory(Sessions):
     - sessions are created on first use
     - start_session is idempotent and keeps what was started
     - a session has the subject that it was started with
+    - a session with the id of a deleted one has its subject
     - starting a session about another subject is a conflict and nothing is changed
     - a subject that is not an id is refused and no session is started
     - a session that ended may be started again

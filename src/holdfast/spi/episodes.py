@@ -256,13 +256,13 @@ class EventStorage(Protocol):
 
 
 def other_subject(session: str) -> ConflictError:
-    """Return the error for a start of a session that exists and is about somebody else.
+    """Return the error for a start of a session that is, or was, about somebody else.
 
     >>> other_subject("s1").kind
     'session'
     """
     return ConflictError(
-        "session", session, "it exists and is about another subject: start a new session"
+        "session", session, "it is, or was, about another subject: start one with another id"
     )
 
 
@@ -275,8 +275,9 @@ class EpisodeStorage(EventStorage, Protocol):
     ) -> Session:
         """Create a session, or reopen it, and return it. ``metadata=None`` keeps its metadata.
 
-        A new session is about ``subject``; a fork of it too. Raises ``ConflictError`` if it exists
-        and is about somebody else; ``None`` asks nothing.
+        A new session is about ``subject``; a fork of it too. A deleted session keeps its subject
+        until an erasure of the subject ends: a new one with its id has it too. Raises
+        ``ConflictError`` if the session is, or was, about somebody else; ``None`` asks nothing.
         """
 
     @abstractmethod

@@ -50,6 +50,7 @@ async def _fill_memory(store: Callable[..., Any], ttl_seconds: float) -> None:
     await episodes.append([Event(ANA, "s2", "note", {"text": "a vector"})], embeddings=[[1.0, 0.5]])
     await episodes.clear("s1", run_id="r1")
     await episodes.append([Event(ANA, "s1", "note", {"text": "the harbour is closed"})])
+    await episodes.start_session(ANA, "s3", subject="ben")
     await episodes.append([Event(ANA, "s3", "note", {"text": str(at)}) for at in range(3)])
     await episodes.delete_session("s3")
     await episodes.end_session("s2")

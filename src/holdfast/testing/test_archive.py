@@ -88,6 +88,7 @@ async def test_a_loaded_log_goes_on_after_its_last_position(copy: Any) -> None:
     assert event.seq == 5  # two, one of which was cleared, one, and a message
     [again] = await copy("episodes").append([Event(ANA, "s3", "note", {"text": "again"})])
     assert again.seq == 4  # a deleted session goes on too
+    assert (await copy("episodes").get_session("s3")).subject == "ben"
 
 
 async def test_loaded_events_and_facts_are_found_by_their_words(copy: Any) -> None:

@@ -61,14 +61,24 @@ async def test_a_session_has_the_subject_that_it_was_started_with(
     for by in ("started_at", "last_active_at"):
         found = {one.id: one.subject for one in await store.list_sessions(ANA, by=by)}
         assert found == {"s1": "ravi", "s2": ""}
-    # A deleted session leaves its subject to none that comes after it.
+
+
+async def test_a_session_with_the_id_of_a_deleted_one_has_its_subject(store: Any) -> None:
+    await store.start_session(ANA, "s1", subject="ravi")
     await store.delete_session("s1")
     await store.append([_event("new")])
-    assert (await store.get_session("s1")).subject == ""
+    assert (await store.get_session("s1")).subject == "ravi"
     await store.delete_session("s1")
-    assert (await store.start_session(ANA, "s1", subject="ben")).subject == "ben"
+    assert (await store.start_session(ANA, "s1")).subject == "ravi"
     await store.delete_session("s1")
-    assert (await store.start_session(ANA, "s1")).subject == ""
+    with pytest.raises(ConflictError):
+        await store.start_session(ANA, "s1", subject="ben")
+    assert await store.get_session("s1") is None
+    assert (await store.start_session(ANA, "s1", subject="ravi")).subject == "ravi"
+    # One that was about nobody may be about anybody.
+    await store.append([_event("x", session="s2")])
+    await store.delete_session("s2")
+    assert (await store.start_session(ANA, "s2", subject="ben")).subject == "ben"
 
 
 async def test_starting_a_session_about_another_subject_is_a_conflict_and_nothing_is_changed(

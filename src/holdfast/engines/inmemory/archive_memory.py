@@ -50,15 +50,16 @@ def load_session(engine: InMemory, tenant: str, one: of.SessionRecord) -> None:
 def dump_deleted_sessions(
     engine: InMemory, tenant: str, at: datetime
 ) -> Iterator[of.DeletedSessionRecord]:
-    """Yield the counters of deleted sessions, from which a new session continues."""
+    """Yield the counters and subjects of deleted sessions, with which a new session continues."""
     del at
-    for key, seq in sorted(engine.table(tenant, SessionLog).deleted().items()):
-        yield of.DeletedSessionRecord(key, seq)
+    log = engine.table(tenant, SessionLog)
+    for key, seq in sorted(log.deleted().items()):
+        yield of.DeletedSessionRecord(key, seq, log.subject_of(key) or "")
 
 
 def load_deleted_session(engine: InMemory, tenant: str, one: of.DeletedSessionRecord) -> None:
-    """Store the counter of a deleted session."""
-    engine.table(tenant, SessionLog).deleted().setdefault(one.id, one.seq)
+    """Store the counter and the subject of a deleted session."""
+    engine.table(tenant, SessionLog).keep_deleted(one.id, one.seq, one.subject)
 
 
 def dump_events(engine: InMemory, tenant: str, at: datetime) -> Iterator[of.EventRecord]:

@@ -92,10 +92,10 @@ class InMemoryEpisodes(EpisodeStorage):
         self, session: str, agent: str, metadata: str | None, subject: str | None = None
     ) -> Session:
         """Create or reopen a session."""
-        there = self._log.sessions.get(session)
-        if there is not None and subject not in (None, there.subject):
+        known = self._log.subject_of(session)
+        if None not in (subject, known) and subject != known:
             raise other_subject(session)
-        record = there or self._log.session(session, agent, self._engine.now())
+        record = self._log.session(session, agent, self._engine.now())
         record.subject = record.subject or subject or ""
         record.ended_at = None
         if metadata is not None:

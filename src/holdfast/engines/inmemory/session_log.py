@@ -64,9 +64,9 @@ class SessionLog:
     def session(self, session_id: str, agent: str, now: datetime) -> SessionRecord:
         """Return the session, created on first use."""
         if session_id not in self.sessions:
-            seq = self._deleted.pop(session_id, 0)
-            self._subjects.pop(session_id, None)
-            self.sessions[session_id] = SessionRecord(session_id, agent, now, seq=seq)
+            seq, subject = self._deleted.pop(session_id, 0), self._subjects.pop(session_id, "")
+            made = SessionRecord(session_id, agent, now, seq=seq, subject=subject)
+            self.sessions[session_id] = made
         return self.sessions[session_id]
 
     def transcript(self, session_id: str, agent: str) -> dict[str, Row]:
@@ -171,6 +171,18 @@ class SessionLog:
         """Return the sessions about a subject, also the deleted ones."""
         deleted = [one for one, whom in self._subjects.items() if whom == subject]
         return [one.id for one in self.sessions.values() if one.subject == subject] + deleted
+
+    def subject_of(self, session_id: str) -> str | None:
+        """Return whom a session is about, or was when it was deleted; ``None`` if that is open."""
+        session = self.sessions.get(session_id)
+        return self._subjects.get(session_id) if session is None else session.subject
+
+    def keep_deleted(self, session_id: str, seq: int, subject: str) -> None:
+        """Store the counter and the subject of a deleted session that is not known here."""
+        if session_id not in self.sessions and session_id not in self._deleted:
+            self._deleted[session_id] = seq
+            if subject:
+                self._subjects[session_id] = subject
 
     def forget_subject(self, subject: str) -> None:
         """Forget which deleted sessions were about a subject."""

@@ -49,10 +49,14 @@ class SessionRecord(Record, frozen=True):
 
 
 class DeletedSessionRecord(Record, frozen=True):
-    """The last number of a deleted session: a new session with its id continues after it."""
+    """The last number of a deleted session, and whom it was about.
+
+    A new session with its id continues after that number, and is about the same subject.
+    """
 
     id: str
     seq: int
+    subject: str = ""
 
 
 class EventRecord(Record, frozen=True):

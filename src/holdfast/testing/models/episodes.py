@@ -39,6 +39,7 @@ class NaiveEpisodes:
         self._sessions: list[tuple[str, Session]] = shared.table("sessions")
         self._used: list[tuple[str, str]] = shared.table("used positions")
         self._ever: list[tuple[str, str]] = shared.table("sessions that ever were")
+        self._deleted: list[tuple[str, str, str]] = shared.table("whom deleted sessions were about")
 
     def _mine(self, fits: Callable[[Event], bool]) -> list[Event]:
         return [event for tenant, event in self._rows if tenant == self._tenant and fits(event)]
@@ -160,9 +161,16 @@ class NaiveEpisodes:
 
     async def _open(self, agent_id: AgentId, session_id: str) -> None:
         if await self.get_session(session_id) is None:
-            opened = Session(session_id, agent_id, self._shared.now)
+            opened = Session(
+                session_id, agent_id, self._shared.now, subject=self._was_about(session_id)
+            )
             self._sessions.append((self._tenant, opened))
             self._ever.append((self._tenant, session_id))
+
+    def _was_about(self, session_id: str) -> str:
+        """Return whom the last deleted session with this id was about."""
+        here = (self._tenant, session_id)
+        return next((about for *where, about in self._deleted[::-1] if (*where,) == here), "")
 
     async def start_session(
         self,
@@ -174,7 +182,8 @@ class NaiveEpisodes:
     ) -> Session:
         """Open it, or write it anew without its end."""
         there = await self.get_session(session_id)
-        if there is not None and subject is not None and there.subject != subject:
+        about = self._was_about(session_id) or subject if there is None else there.subject
+        if subject is not None and about != subject:
             raise ConflictError("session", session_id, "it is about somebody else")
         await self._open(agent_id, session_id)
         kept = await self.get_session(session_id)
@@ -257,12 +266,14 @@ class NaiveEpisodes:
 
     async def delete_session(self, session_id: str) -> bool:
         """Keep all other rows; used positions stay used."""
-        there = await self.get_session(session_id) is not None
+        there = await self.get_session(session_id)
+        if there is not None:
+            self._deleted.append((self._tenant, session_id, there.subject))
         await self.clear(session_id)
         self._sessions[:] = [
             row for row in self._sessions if (row[0], row[1].id) != (self._tenant, session_id)
         ]
-        return there
+        return there is not None
 
     async def clear(
         self,

@@ -1,4 +1,4 @@
--- version: 9
+-- version: 10
 -- The session log: appends, clears and moves.
 
 -- The owner in the stored id of a session; empty for a session that nobody owns.
@@ -58,7 +58,7 @@ BEGIN
     END IF;
     IF found.deleted_at IS NOT NULL THEN
         UPDATE holdfast.sessions s
-        SET agent = the_agent, started_at = holdfast.now(), deleted_at = NULL, subject = NULL
+        SET agent = the_agent, started_at = holdfast.now(), deleted_at = NULL
         WHERE s.tenant = the_tenant AND s.id = the_session
         RETURNING * INTO found;
     END IF;

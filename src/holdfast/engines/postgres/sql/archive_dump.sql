@@ -19,8 +19,8 @@ WHERE s.tenant = $1 AND s.deleted_at IS NULL AND $2::timestamptz IS NOT NULL
 ORDER BY s.id;
 
 -- name: deleted_sessions
--- The counters of deleted sessions.
-SELECT s.id, s.seq
+-- The counters of deleted sessions, and whom they were about.
+SELECT s.id, s.seq, COALESCE(s.subject, '') AS subject
 FROM holdfast.sessions s
 WHERE s.tenant = $1 AND s.deleted_at IS NOT NULL AND $2::timestamptz IS NOT NULL
 ORDER BY s.id;

@@ -21,10 +21,10 @@ FROM unnest(
 ON CONFLICT DO NOTHING;
 
 -- name: deleted_sessions
--- The counters of deleted sessions.
-INSERT INTO holdfast.sessions (tenant, id, agent, started_at, seq, deleted_at)
-SELECT $1, r.id, '', holdfast.now(), r.seq, holdfast.now()
-FROM unnest($2::text[], $3::bigint[]) AS r (id, seq)
+-- The counters of deleted sessions, and whom they were about.
+INSERT INTO holdfast.sessions (tenant, id, agent, started_at, seq, deleted_at, subject)
+SELECT $1, r.id, '', holdfast.now(), r.seq, holdfast.now(), NULLIF(r.subject, '')
+FROM unnest($2::text[], $3::bigint[], $4::text[]) AS r (id, seq, subject)
 ON CONFLICT DO NOTHING;
 
 -- name: events

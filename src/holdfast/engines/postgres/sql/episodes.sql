@@ -87,15 +87,16 @@ WHERE e.tenant = $1
 
 -- name: start_session
 -- Begin a session, or take up one that is there: $4 metadata or NULL, $5 whom it is about or NULL. No row
--- if it is there and about somebody else.
+-- if it is there and about somebody else, or if a deleted one was.
 INSERT INTO holdfast.sessions AS s (tenant, id, agent, started_at, metadata, subject)
 VALUES ($1, $2, $3, holdfast.now(), COALESCE($4, '{}'), $5)
 ON CONFLICT (tenant, id) DO UPDATE SET
     ended_at = NULL, metadata = COALESCE($4, s.metadata), deleted_at = NULL,
     agent = CASE WHEN s.deleted_at IS NULL THEN s.agent ELSE excluded.agent END,
     started_at = CASE WHEN s.deleted_at IS NULL THEN s.started_at ELSE excluded.started_at END,
-    subject = CASE WHEN s.deleted_at IS NULL THEN s.subject ELSE excluded.subject END
-WHERE s.deleted_at IS NOT NULL OR excluded.subject IS NULL OR s.subject = excluded.subject
+    subject = COALESCE(s.subject, CASE WHEN s.deleted_at IS NOT NULL THEN excluded.subject END)
+WHERE excluded.subject IS NULL OR s.subject = excluded.subject
+    OR s.subject IS NULL AND s.deleted_at IS NOT NULL
 RETURNING id, agent, started_at, ended_at, metadata, parent, parent_at, subject;
 
 -- name: end_session
