@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,8 @@ from typer.testing import CliRunner
 
 import holdfast
 from holdfast.cli.commands import app
-from holdfast.wiring.archive_tenants import tenant_folder
+from holdfast.errors import CodecError, InvalidInputError
+from holdfast.wiring.archive_tenants import archived_tenants, tenant_folder
 from tests.engines.postgres_database import migrated_database
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -31,7 +33,8 @@ async def test_all_tenants_are_exported_imported_and_copied(
         assert len(shown.splitlines()) == len(NAMES)
         # Nothing is outside of the folder.
         assert _inside(tmp_path) == {folder}
-        assert _inside(folder) == {tenant_folder(folder, one) for one in NAMES}
+        places = {tenant_folder(folder, one) for one in NAMES}
+        assert _inside(folder) == {*places, folder / "tenants.json"}
         monkeypatch.setenv("DATABASE_URL", two)
         for _ in range(2):  # again: it is there already
             await _run("import", str(folder), "--all-tenants")
@@ -43,6 +46,38 @@ async def test_all_tenants_are_exported_imported_and_copied(
                 for name in NAMES:
                     found = await state.for_tenant(name).short_term.get_state("s1")
                     assert found == {"of": name}
+
+
+async def test_an_archive_of_all_tenants_that_is_not_whole_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    folder = tmp_path / "all"
+    names = ["acme", "x" * 300, f"sha256-{hashlib.sha256(b'x' * 300).hexdigest()}"]
+    monkeypatch.delenv("STORAGE_TYPE", raising=False)
+    async with migrated_database() as url:
+        async with holdfast.open(url) as state:
+            for name in names:
+                await state.for_tenant(name).short_term.set_state("s1", {"of": name})
+        monkeypatch.setenv("DATABASE_URL", url)
+        await _run("export", str(folder), "--all-tenants")
+        assert [name for name, _ in archived_tenants(folder)] == sorted(names)
+        manifest = tenant_folder(folder, "acme") / "manifest.json"
+        text = manifest.read_bytes()
+        manifest.unlink()
+        with pytest.raises(CodecError, match="was lost"):
+            archived_tenants(folder)
+        # An export that fails on the way leaves no list.
+        again = ("export", str(folder), "--all-tenants")
+        failed = await asyncio.to_thread(CliRunner().invoke, app, again)
+        assert "files that are no archive" in str(failed.exception)
+        with pytest.raises(InvalidInputError, match=r"no tenants\.json"):
+            archived_tenants(folder)
+        manifest.write_bytes(text)
+        await _run(*again)
+        assert len(archived_tenants(folder)) == len(names)
+        manifest.write_bytes(text.replace(b'"acme"', b'"evil"'))
+        with pytest.raises(CodecError, match="another tenant"):
+            archived_tenants(folder)
 
 
 async def test_what_does_not_fit_all_tenants_is_refused(tmp_path: Path) -> None:

@@ -17,7 +17,13 @@ from holdfast.cli.open_state import open_shared
 from holdfast.cli.options import Json
 from holdfast.wiring.archive_runs import ArchiveReport
 from holdfast.wiring.archive_runs import Progress as Done
-from holdfast.wiring.archive_tenants import archived_tenants, every_tenant, tenant_folder
+from holdfast.wiring.archive_tenants import (
+    archived_tenants,
+    begin_archives,
+    every_tenant,
+    finish_archives,
+    tenant_folder,
+)
 from holdfast.wiring.front_door import open as open_state
 from holdfast.wiring.sealing import provider_named
 from holdfast.wiring.settings import Settings
@@ -76,10 +82,13 @@ def export(
         async with open_shared(tenant) as state:
             if not all_tenants:
                 return [await one(state, folder)]
-            return [
+            await begin_archives(folder)
+            reports = [
                 await one(view, tenant_folder(folder, view.tenant))
                 async for view in every_tenant(state)
             ]
+            await finish_archives(folder, [report.tenant for report in reports])
+            return reports
 
     reports = asyncio.run(work())
     _show(reports, f"exported to {folder}", as_json=as_json, several=all_tenants)
