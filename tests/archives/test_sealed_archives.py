@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,7 +16,7 @@ import holdfast
 from holdfast import ChatMessage, Entity, Settings, State
 from holdfast.checkpoints import Checkpoint, TypedBytes
 from holdfast.engines.key_providers.key_ring import KeyRing
-from holdfast.errors import InvalidInputError, NotSupportedError, SealedError
+from holdfast.errors import CodecError, InvalidInputError, NotSupportedError, SealedError
 from holdfast.items import ItemKey, ItemPut
 from holdfast.spi.key_provider import KeyProvider
 from tests.archives.test_archives import ENGINES, files
@@ -196,6 +197,72 @@ async def test_a_data_key_under_the_name_of_somebody_else_is_refused() -> None:
             await keys.check(one)
             with pytest.raises(SealedError, match="the row was changed"):
                 await keys.check(msgspec.structs.replace(one, subject="ben"))
+
+
+async def test_data_keys_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
+    async with _opened("memory") as state:
+        for owner in ("ana", "ben"):
+            await state.for_owner(owner).short_term.set_state("s1", {"step": 1})
+        await state.ops.rotate_dek()
+        storage = state.ops.archives._storage()
+        async with storage.snapshot() as snapshot:
+            records = [one async for one in snapshot.records("data_keys")]
+        of = {(one.subject, one.replaced): one for one in records}
+        ana, hers, bens = of["ana", False], of["ana", True], of["ben", True]
+        change = msgspec.structs.replace
+        forged = {
+            "the first key of another": [change(ana, first_number=bens.key_number), hers, bens],
+            "a first key that is not there": [change(ana, first_number=7), hers],
+            "a first key that names another": [ana, change(hers, first_number=7)],
+            "two current keys": [ana, change(hers, replaced=False)],
+            "none": [hers],
+        }
+        for name, some in {"as they are": records, **forged}.items():
+            keys = state.ops.archives._keys()
+            for one in some:
+                await keys.check(one)
+            if name == "as they are":
+                keys.check_first_keys()
+            else:
+                with pytest.raises(CodecError, match="export it again"):
+                    keys.check_first_keys()
+        # An import checks them before it loads anything.
+        await state.ops.archives.export(tmp_path / "a")
+        lines = tmp_path / "a" / DATA_KEYS
+        text = lines.read_bytes()
+        number = f'"first_number":{hers.key_number}'.encode()
+        assert number in text
+        forge(tmp_path / "a", text.replace(number, f'"first_number":{bens.key_number}'.encode()))
+    async with _opened("memory") as other:
+        with pytest.raises(CodecError, match="does not fit"):
+            await other.ops.archives.load(tmp_path / "a")
+        assert (await other.erase(subject="ana", dry_run=True)).counts == {}
+
+
+def forge(folder: Path, lines: bytes) -> None:
+    """Replace the data keys of an archive, with the digests of the new ones."""
+    (folder / DATA_KEYS).write_bytes(lines)
+    manifest = msgspec.json.decode((folder / "manifest.json").read_bytes())
+    entry, digest = manifest["kinds"]["data_keys"], hashlib.sha256(lines).hexdigest()
+    entry["segments"] = [{"records": entry["records"], "bytes": len(lines), "sha256": digest}]
+    entry["sha256"] = digest
+    (folder / "manifest.json").write_bytes(msgspec.json.encode(manifest))
+
+
+@pytest.mark.parametrize("target", ENGINES)
+@pytest.mark.parametrize("source", ENGINES)
+async def test_a_tenant_with_api_keys_alone_is_neither_sealed_nor_not(
+    source: str, target: str, tmp_path: Path
+) -> None:
+    async with _opened(source) as state:
+        made = await state.keys.create("ana")
+        await state.ops.archives.export(tmp_path / "a")
+        async with _opened(target) as other:
+            await other.ops.archives.load(tmp_path / "a")
+            assert await other.keys.verify(made.text) is not None
+        async with _opened(target) as other:
+            await state.ops.archives.copy_to(other)
+            assert await other.keys.verify(made.text) is not None
 
 
 async def test_a_sealed_archive_whose_export_import_or_copy_is_killed_is_exact(

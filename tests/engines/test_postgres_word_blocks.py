@@ -136,7 +136,9 @@ async def test_a_row_of_rare_words_whose_events_are_all_removed_is_removed_too()
             await one.recall(ANA, "tide")
             await one.delete_session("s1")
         async with as_keeper(engine) as keeper:
-            labels = "SELECT lexeme FROM holdfast.event_blocks WHERE lexeme ~ '^ ' AND words IS NULL"
+            labels = (
+                "SELECT lexeme FROM holdfast.event_blocks WHERE lexeme ~ '^ ' AND words IS NULL"
+            )
             assert await keeper.fetch(labels) == []
             # Twice: a merge groups what the one before it has left.
             for _ in range(2):

@@ -43,7 +43,7 @@ class OpenKey:
     first_number: int = field(default=0, repr=False)
     """The number of the subject's first key, or 0 for that key itself."""
     first: OpenKey | None = field(default=None, repr=False)
-    """The first key of a later one that ``of_subject`` returns: it encrypts what must stay equal."""
+    """The first key, of a later one from ``of_subject``: it encrypts what must stay equal."""
 
     def derived(self, purpose: bytes) -> bytes:
         """Return a key for one purpose, derived from the secret.

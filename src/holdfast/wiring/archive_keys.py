@@ -7,7 +7,7 @@ import msgspec
 from holdfast.sealing.data_keys import context_of
 from holdfast.spi.archive.records import DataKeyRecord, Record
 from holdfast.spi.key_provider import KeyProvider
-from holdfast.values.errors import InvalidInputError, NotSupportedError, SealedError
+from holdfast.values.errors import CodecError, InvalidInputError, NotSupportedError, SealedError
 
 
 class ArchiveKeys:
@@ -24,6 +24,12 @@ class ArchiveKeys:
         self._tenant = tenant
         self._provider = provider
         self._recipient = recipient
+        self._checked: dict[int, DataKeyRecord] = {}
+
+    @property
+    def seals(self) -> bool:
+        """Whether this tenant's content is sealed."""
+        return self._provider is not None
 
     async def convert(self, record: Record) -> Record:
         """Return a record with its data key wrapped for the recipient; others as they are."""
@@ -37,9 +43,35 @@ class ArchiveKeys:
         """Raise ``SealedError`` for a data key that does not open here."""
         if isinstance(record, DataKeyRecord):
             await self._open(record)
+            self._checked[record.key_number] = record
 
-    def check_archive(self, *, sealed: bool, tenant: str) -> None:
-        """Raise unless this tenant can load what is sealed, or not, and of this tenant."""
+    def check_first_keys(self) -> None:
+        """Raise ``CodecError`` if the keys that were checked do not fit together.
+
+        Each subject has one current key, and a later key names the first one of its subject.
+        """
+        current: set[str] = set()
+        for record in self._checked.values():
+            first = self._checked.get(record.first_number)
+            named = not record.first_number or (
+                first is not None
+                and (first.subject, first.replaced, first.first_number) == (record.subject, True, 0)
+            )
+            if not named or (not record.replaced and record.subject in current):
+                raise CodecError(
+                    f"archive: the data key {record.key_number} does not fit the others of its "
+                    "subject: the archive was changed; export it again"
+                )
+            if not record.replaced:
+                current.add(record.subject)
+        if current != {record.subject for record in self._checked.values()}:
+            raise CodecError("archive: a subject has no current data key: export it again")
+
+    def check_archive(self, *, sealed: bool, tenant: str, has_content: bool) -> None:
+        """Raise unless this tenant can load what is sealed, or not, and of this tenant.
+
+        A tenant without content has no data keys, whether it is sealed or not.
+        """
         if sealed and tenant != self._tenant:
             raise NotSupportedError(
                 "sealed",
@@ -51,7 +83,7 @@ class ArchiveKeys:
                 "this archive is sealed, and the state was opened without keys: "
                 "set HOLDFAST_SEAL, or pass seal= to holdfast.open()"
             )
-        if not sealed and self._provider is not None:
+        if not sealed and has_content and self._provider is not None:
             raise NotSupportedError(
                 "sealed",
                 "archives that are not sealed",

@@ -17,7 +17,7 @@ from holdfast.engines.archive_folder.manifest import SEGMENT_BYTES, Manifest
 from holdfast.engines.archive_folder.reader import ArchiveReader
 from holdfast.engines.archive_folder.writer import ArchiveWriter
 from holdfast.spi.archive.expiry import Live
-from holdfast.spi.archive.kinds import KINDS, SEALED, Kind
+from holdfast.spi.archive.kinds import KINDS, SEALED, UNSEALED, Kind
 from holdfast.spi.archive.records import BlobRecord, Record
 from holdfast.spi.archive.storage import ArchiveSnapshot, ArchiveStorage
 from holdfast.values.errors import CodecError, ConflictError, InvalidInputError, NotSupportedError
@@ -150,12 +150,18 @@ async def import_archive(
             "or allow another name with rename=True (--rename)",
         )
     if keys is not None:
-        keys.check_archive(sealed=SEALED.name in manifest.kinds, tenant=manifest.tenant)
+        has_content = any(
+            entry.records for kind, entry in manifest.kinds.items() if kind not in UNSEALED
+        )
+        sealed = SEALED.name in manifest.kinds
+        keys.check_archive(sealed=sealed, tenant=manifest.tenant, has_content=has_content)
     _check_kinds(storage, [kind for kind in KINDS if manifest.kinds.get(kind.name)])
     total = sum(entry.records for entry in manifest.kinds.values())
     checking = _Count("check", progress, total)
     for kind in KINDS:
         await _check_segments(reader, kind, checking, keys)
+    if keys is not None:
+        keys.check_first_keys()
     count = _Count("import", progress, total)
     loaded = await storage.begin_import(manifest.id)
     if loaded is not None:
@@ -253,6 +259,22 @@ async def copy_tenant(
             await _compare(kinds, _live(snapshot), found, compared, tenant, copied=True)
     await target.finish_import(COPY)
     return ArchiveReport(tenant, digests, count.bytes, count.blobs)
+
+
+async def has_content(storage: ArchiveStorage) -> bool:
+    """Return whether there are records that a sealed tenant would have sealed.
+
+    ::
+
+        await has_content(storage)
+    """
+    async with storage.snapshot() as snapshot:
+        for kind in KINDS:
+            if kind.name in storage.kinds and kind.name not in UNSEALED:
+                async with aclosing(snapshot.records(kind.name)) as found:
+                    if await anext(found, None) is not None:
+                        return True
+    return False
 
 
 async def _copy_kind(

@@ -16,6 +16,7 @@ from holdfast.wiring.archive_runs import (
     OnProgress,
     copy_tenant,
     export_archive,
+    has_content,
     import_archive,
 )
 from holdfast.wiring.connections import ATTRIBUTES, Connections
@@ -105,9 +106,14 @@ class Archives:
         """
         target = other.ops.archives
         provider = target._connections.provider  # noqa: SLF001 - it is one of us
-        target._keys().check_archive(sealed=await self._is_sealed(), tenant=self._tenant)  # noqa: SLF001
+        keys, source = target._keys(), await self._source(without)  # noqa: SLF001
+        keys.check_archive(
+            sealed=await self._is_sealed(),
+            tenant=self._tenant,
+            has_content=keys.seals and await has_content(source),
+        )
         return await copy_tenant(
-            await self._source(without),
+            source,
             target._storage(),  # noqa: SLF001 - it is one of us
             tenant=other.tenant,
             without=frozenset(without),

@@ -52,4 +52,7 @@ KINDS: tuple[Kind, ...] = (
 SEALED = KINDS[0]
 """The kind of the data keys: the archive of a tenant that is not sealed is without it."""
 
+UNSEALED = frozenset({"deleted_sessions", "keys"})
+"""The kinds that have nothing to seal: a sealed tenant without data keys has only these."""
+
 BY_NAME = {kind.name: kind for kind in KINDS}
