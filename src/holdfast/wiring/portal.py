@@ -107,14 +107,10 @@ class Portal:
         except ConfigError:
             work.close()
             raise
-        future: asyncio.Future[T]
         if _running() is self.state.loop:
-            if not settle:
-                return await work
-            future = asyncio.ensure_future(work)
-        else:
-            there = asyncio.run_coroutine_threadsafe(work, self.state.loop)
-            future = asyncio.wrap_future(there)
+            return await (_to_its_end(work) if settle else work)
+        there = asyncio.run_coroutine_threadsafe(work, self.state.loop)
+        future = asyncio.wrap_future(there)
         if not settle:
             return await future
         try:
@@ -174,6 +170,32 @@ def _running() -> asyncio.AbstractEventLoop | None:
         return asyncio.get_running_loop()
     except RuntimeError:
         return None
+
+
+async def _to_its_end(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine in a task of its own, which is awaited also if the caller is cancelled."""
+    result: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+    task = asyncio.create_task(_into(work, result))
+    try:
+        return await result
+    except asyncio.CancelledError:
+        await _settled(task)
+        raise
+
+
+async def _into(work: Coroutine[Any, Any, T], result: asyncio.Future[T]) -> None:
+    # It sets the result itself: a callback of the task would wake the caller one turn later.
+    try:
+        found = await work
+    except asyncio.CancelledError:
+        result.cancel()
+        raise
+    except Exception as error:  # noqa: BLE001 - the caller gets it
+        if not result.done():
+            result.set_exception(error)
+    else:
+        if not result.done():
+            result.set_result(found)
 
 
 async def _settled(future: asyncio.Future[Any]) -> None:
