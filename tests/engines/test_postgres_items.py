@@ -103,7 +103,8 @@ async def test_a_call_reads_the_rows_of_its_own_namespaces_alone() -> None:
         begin, end = engine_items._range(NOTES)
         where = ("default", "", begin, end)
         text, own = ['["notes","ana"]'], ["k1"]
-        put = (*("default", "", text, own, ["{}"], ["{}"], ["{}"]), [None], [None], [""])
+        none: list[Any] = []
+        put = (*("default", "", text, own, ["{}"], ["{}"]), [0], none, none, [None], [None], [""])
         async with as_keeper(engine) as connection:
             await connection.execute("ANALYZE")
             read = {
