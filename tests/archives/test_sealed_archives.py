@@ -7,7 +7,7 @@ import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -18,6 +18,7 @@ from holdfast.checkpoints import Checkpoint, TypedBytes
 from holdfast.engines.key_providers.key_ring import KeyRing
 from holdfast.errors import CodecError, InvalidInputError, NotSupportedError, SealedError
 from holdfast.items import ItemKey, ItemPut
+from holdfast.spi.archive.records import DataKeyRecord
 from holdfast.spi.key_provider import KeyProvider
 from tests.archives.test_archives import ENGINES, files
 from tests.archives.test_killed import run
@@ -206,7 +207,7 @@ async def test_data_keys_that_do_not_fit_together_are_refused(tmp_path: Path) ->
         await state.ops.rotate_dek()
         storage = state.ops.archives._storage()
         async with storage.snapshot() as snapshot:
-            records = [one async for one in snapshot.records("data_keys")]
+            records = [cast("DataKeyRecord", one) async for one in snapshot.records("data_keys")]
         of = {(one.subject, one.replaced): one for one in records}
         ana, hers, bens = of["ana", False], of["ana", True], of["ben", True]
         change = msgspec.structs.replace

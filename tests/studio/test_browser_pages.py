@@ -8,6 +8,7 @@ import pytest
 from playwright.async_api import Route, expect
 
 from holdfast import ChatMessage
+from holdfast.studio.demo_world import CONVERSATION
 from tests.studio import test_browser
 from tests.studio.test_browser import Stage
 
@@ -75,7 +76,7 @@ async def test_a_page_that_is_read_again_stays_at_the_moment_that_was_chosen(sta
         await route.continue_()
 
     async with stage.context() as context:
-        page = await stage.open(context, f"/sessions/{test_browser.CONVERSATION}")
+        page = await stage.open(context, f"/sessions/{CONVERSATION}")
         await page.route("**/sessions/*at=1", later)
         await page.keyboard.press("Home")
         await asyncio.wait_for(asked.wait(), 60)
