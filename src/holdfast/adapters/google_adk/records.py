@@ -219,6 +219,16 @@ def row_of(name: SessionName, log: str, event: dict[str, Any]) -> LogEvent:
     )
 
 
+def is_row(row: LogEvent) -> bool:
+    """Return whether ``row_of`` made an event of a log: others may write to the log too."""
+    event = row.payload.get("event")
+    return (
+        isinstance(event, dict)
+        and isinstance(event.get("id"), str)
+        and (row.id == short_id_of(event["id"]))
+    )
+
+
 def time_of(field: str, timestamp: float) -> datetime:
     """Return a timestamp as a time. Errors name ``field``."""
     try:

@@ -38,6 +38,7 @@ from holdfast.adapters.google_adk.records import (
     digest_of,
     dumped,
     head_of,
+    is_row,
     patches_of,
     plain,
     row_of,
@@ -56,6 +57,9 @@ from holdfast.values.states import StateSnapshot
 from holdfast.wiring.state import State
 
 _PAGE = 1_000
+_REPAIRS = 100
+"""How often a read finishes what others left before it gives up."""
+
 _REMEMBERED = 10_000
 """For how many session objects a service remembers the version."""
 
@@ -174,17 +178,21 @@ class HoldfastSessionService(BaseSessionService):
         return made
 
     async def _get(self, name: SessionName, config: GetSessionConfig) -> Session | None:
-        own, user, app = await self._states.get_many(name.states)
-        if not own.version:
-            return None
-        head = head_of(own)
-        rows: list[LogEvent] = []
-        if config.num_recent_events != 0:
-            rows = await self._episodes.recent(
-                name.agent, session_id=head.log, limit=config.num_recent_events, types=[EVENT]
-            )
-        if await self._two_stores.repair(name, own, rows):
-            return await self._get(name, config)
+        for _ in range(_REPAIRS):
+            own, user, app = await self._states.get_many(name.states)
+            if not own.version:
+                return None
+            head = head_of(own)
+            found: list[LogEvent] = []
+            if config.num_recent_events != 0:
+                found = await self._episodes.recent(
+                    name.agent, session_id=head.log, limit=config.num_recent_events, types=[EVENT]
+                )
+            rows = [one for one in found if is_row(one)]
+            if not await self._two_stores.repair(name, own, rows):
+                break
+        else:
+            raise _stale(name)
         made = session_of(name, head, own.state, user.state, app.state)
         self._remember(head, own.version).put_on(made)
         # What was written between the two reads is not of this version of the session.
@@ -200,11 +208,12 @@ class HoldfastSessionService(BaseSessionService):
         while True:
             page, with_them = await self._page(app, user, cursor)
             for one in page:
-                about = one.metadata
-                names[one.id] = SessionName(app, about["user_id"], about["session_id"])
-                if with_them is not None:
-                    named = about.get("states", ())
-                    states |= {key: with_them.get(key, StateSnapshot({})) for key in named}
+                ids = [one.metadata.get(key) for key in ("user_id", "session_id")]
+                if not all(isinstance(text, str) for text in ids):
+                    continue  # not a log of this service
+                name = names[one.id] = SessionName(app, *ids)
+                if with_them is not None and one.metadata.get("states") == name.states:
+                    states |= {key: with_them.get(key, StateSnapshot({})) for key in name.states}
             if len(page) < _PAGE:
                 break
             cursor = page[-1].cursor

@@ -24,6 +24,7 @@ from holdfast.adapters.google_adk.records import (
     applied,
     deltas_of,
     head_of,
+    is_row,
     row_of,
     was_applied,
 )
@@ -129,7 +130,7 @@ class TwoStores:
             name.agent, session_id=head.log, limit=None, types=[EVENT], after_seq=head.seq
         )
         version: int | None = own.version
-        for one in after:
+        for one in filter(is_row, after):
             event = one.payload["event"]
             deltas = deltas_of(event["actions"].get("state_delta", {}))
             pending = Pending(event, deltas["user"], deltas["app"])
