@@ -208,10 +208,10 @@ class HoldfastSessionService(BaseSessionService):
         while True:
             page, with_them = await self._page(app, user, cursor)
             for one in page:
-                ids = [one.metadata.get(key) for key in ("user_id", "session_id")]
-                if not all(isinstance(text, str) for text in ids):
+                whose, given = (one.metadata.get(key) for key in ("user_id", "session_id"))
+                if not isinstance(whose, str) or not isinstance(given, str):
                     continue  # not a log of this service
-                name = names[one.id] = SessionName(app, *ids)
+                name = names[one.id] = SessionName(app, whose, given)
                 if with_them is not None and one.metadata.get("states") == name.states:
                     states |= {key: with_them.get(key, StateSnapshot({})) for key in name.states}
             if len(page) < _PAGE:
