@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -50,15 +50,18 @@ class PostgresItems(ItemStorage):
         if len(keys) == 1:
             [at] = keys
             sql = _SQL["get_one_refreshed"] if refresh else _SQL["get_one"]
-            where = (self._tenant, owner, list(at.namespace), at.key)
+            where = (self._tenant, owner, _path_key(at.namespace), at.key)
             row = await self._engine.fetchrow(sql, *where, safe=True)
             return [_item(at, row) if row else None]
         # Sorted, so that two calls that refresh never wait for each other in a circle.
         ordered = sorted(keys)
+        spaces = [
+            encode_json(list(one.namespace)) if refresh else _path_key(one.namespace)
+            for one in ordered
+        ]
         rows = await self._engine.fetch(
             _SQL["get_refreshed"] if refresh else _SQL["get"],
-            *(self._tenant, owner),
-            *([encode_json(list(one.namespace)) for one in ordered], [one.key for one in ordered]),
+            *(self._tenant, owner, spaces, [one.key for one in ordered]),
             safe=True,
         )
         found = {ordered[row["at"] - 1]: row for row in rows}
@@ -113,7 +116,8 @@ class PostgresItems(ItemStorage):
     async def list_namespaces(self, owner: str, query: NamespaceQuery) -> list[Namespace]:
         """Return the namespaces that have items."""
         known = list(query.prefix)
-        prefix = known[: known.index(None)] if None in known else known
+        end = known.index(None) if None in known else len(known)
+        prefix = [str(label) for label in known[:end]]
         rows = await self._engine.fetch(
             _SQL["list_namespaces"],
             *(self._tenant, owner, *_range(prefix), known, list(query.suffix)),
@@ -166,9 +170,19 @@ def _scores(query: list[float], rows: Sequence[Any]) -> list[float | None]:
     return [max(islice(found, len(row["vectors"])), default=None) for row in rows]
 
 
-def _range(prefix: Sequence[str | None]) -> tuple[list[str | None], list[str | None]]:
-    """Return the bounds of all paths with a prefix: the first one, and one after the last."""
-    return [*prefix], [*prefix, _LAST]
+def _path_key(path: Iterable[str]) -> str:
+    r"""Return the text that the database has for a path, which sorts as the path.
+
+    >>> _path_key(("notes", "ana"))
+    'notes\x01\x01ana\x01\x01'
+    """
+    return "".join(label.replace("\x01", "\x01\x02") + "\x01\x01" for label in path)
+
+
+def _range(prefix: Sequence[str]) -> tuple[str, str]:
+    """Return the bounds of the keys of all paths with a prefix: the least, and one after all."""
+    key = _path_key(prefix)
+    return key, f"{key[:-1]}\x02" if key else _LAST
 
 
 def _key(row: Any) -> ItemKey:

@@ -509,9 +509,12 @@ CREATE TABLE holdfast.item_namespaces (
     owner text COLLATE "C" NOT NULL,
     path text[] COLLATE "C" NOT NULL,
     number bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+    path_key text COLLATE "C" GENERATED ALWAYS AS (holdfast.item_path_key(path)) STORED,
     PRIMARY KEY (tenant, owner, path),
     UNIQUE (tenant, number)
 );
+
+CREATE UNIQUE INDEX item_namespaces_by_path_key ON holdfast.item_namespaces USING btree (tenant, owner, path_key);
 
 CREATE TABLE holdfast.items (
     tenant text COLLATE "C" NOT NULL,
@@ -1256,6 +1259,7 @@ CREATE VIEW holdfast.task_records AS
 --   is_distributed(the_table regclass) RETURNS boolean
 --   is_same_event(stored holdfast.events, the_agent text, the_type text, the_run text, the_body text) RETURNS boolean
 --   item_path(in_namespace text) RETURNS text[]
+--   item_path_key(the_path text[]) RETURNS text
 --   json_items(found jsonb) RETURNS SETOF jsonb
 --   json_number(item jsonb) RETURNS numeric
 --   json_text(item jsonb) RETURNS text

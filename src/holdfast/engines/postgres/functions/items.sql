@@ -119,7 +119,7 @@ BEGIN
         IF i = 1 OR in_namespaces[i] <> in_namespaces[i - 1] THEN
             SELECT n.number INTO space FROM holdfast.item_namespaces n
             WHERE n.tenant = in_tenant AND n.owner = in_owner
-              AND n.path = holdfast.item_path(in_namespaces[i]);
+              AND n.path_key = holdfast.item_path_key(holdfast.item_path(in_namespaces[i]));
         END IF;
         RETURN QUERY
             UPDATE holdfast.items s
@@ -160,7 +160,8 @@ DECLARE
 BEGIN
     LOOP
         SELECT n.number INTO found_number FROM holdfast.item_namespaces n
-        WHERE n.tenant = in_tenant AND n.owner = in_owner AND n.path = in_path FOR KEY SHARE;
+        WHERE n.tenant = in_tenant AND n.owner = in_owner
+          AND n.path_key = holdfast.item_path_key(in_path) FOR KEY SHARE;
         IF FOUND OR NOT in_make THEN
             RETURN found_number;
         END IF;

@@ -4,13 +4,12 @@ SELECT holdfast.put_items_about($1, $2, $3::text[], $4::text[], $5::text[], $6::
     $8::int[], $9::real[], $10::double precision[], $11::bigint[], $12::text[]);
 
 -- name: get
--- The items with the keys $4 in the namespaces $3, which are JSON texts of their paths.
+-- The items with the keys $4 in the namespaces with the path keys $3.
 SELECT k.at, i.value, i.version, i.created_at, i.updated_at, i.expires_at, i.subject
 FROM unnest($3::text[], $4::text[]) WITH ORDINALITY AS k (namespace, key, at)
 CROSS JOIN LATERAL (
     SELECT n.tenant, n.number FROM holdfast.item_namespaces n
-    WHERE n.tenant = $1 AND n.owner = $2
-      AND n.path = holdfast.item_path(k.namespace)
+    WHERE n.tenant = $1 AND n.owner = $2 AND n.path_key = k.namespace
     LIMIT 1
 ) n
 CROSS JOIN LATERAL (
@@ -21,12 +20,12 @@ CROSS JOIN LATERAL (
 WHERE i.expires_at IS NULL OR i.expires_at > (SELECT holdfast.now());
 
 -- name: get_one
--- The item with the key $4 in the namespace $3, a path: without arrays of keys, whose length the
--- planner would look at in each call.
+-- The item with the key $4 in the namespace with the path key $3: without arrays of keys, whose length
+-- the planner would look at in each call.
 SELECT i.value, i.version, i.created_at, i.updated_at, i.expires_at, i.subject
 FROM holdfast.item_namespaces n
 JOIN holdfast.items i ON i.tenant = $1 AND i.namespace = n.number
-WHERE n.tenant = $1 AND n.owner = $2 AND n.path = $3::text[] AND i.key = $4
+WHERE n.tenant = $1 AND n.owner = $2 AND n.path_key = $3 AND i.key = $4
   AND (i.expires_at IS NULL OR i.expires_at > (SELECT holdfast.now()));
 
 -- name: get_one_refreshed
@@ -36,7 +35,7 @@ WITH found AS MATERIALIZED (
            i.expires_at, i.subject
     FROM holdfast.item_namespaces n
     JOIN holdfast.items i ON i.tenant = $1 AND i.namespace = n.number
-    WHERE n.tenant = $1 AND n.owner = $2 AND n.path = $3::text[] AND i.key = $4
+    WHERE n.tenant = $1 AND n.owner = $2 AND n.path_key = $3 AND i.key = $4
       AND (i.expires_at IS NULL OR i.expires_at > (SELECT holdfast.now()))
 ), refreshed AS (
     UPDATE holdfast.items s
@@ -58,13 +57,13 @@ SELECT at, value, version, created_at, updated_at, expires_at, subject
 FROM holdfast.renew_items($1, $2, $3::text[], $4::text[]);
 
 -- name: search
--- The items of the namespaces from the path $3 to before $4 that pass a filter, for which TRUE
+-- The items of the namespaces from the path key $3 to before $4 that pass a filter, for which TRUE
 -- stands, by version: limit $5, offset $6.
 SELECT n.path, d.key, d.value, d.version, d.created_at, d.updated_at, d.expires_at, d.subject,
        false AS extra
 FROM holdfast.item_namespaces n
 JOIN holdfast.items d ON d.tenant = n.tenant AND d.namespace = n.number
-WHERE n.tenant = $1 AND n.owner = $2 AND n.path >= $3::text[] AND n.path < $4::text[]
+WHERE n.tenant = $1 AND n.owner = $2 AND n.path_key >= $3 AND n.path_key < $4
   AND d.tenant = $1 AND (d.expires_at IS NULL OR d.expires_at > (SELECT holdfast.now()))
   AND (/* filter */ TRUE)
 ORDER BY d.version DESC LIMIT $5 OFFSET $6;
@@ -85,7 +84,7 @@ WITH found AS MATERIALIZED (
     END AS distance
     FROM holdfast.item_namespaces n
     JOIN holdfast.items d ON d.tenant = n.tenant AND d.namespace = n.number
-    WHERE n.tenant = $1 AND n.owner = $2 AND n.path >= $3::text[] AND n.path < $4::text[]
+    WHERE n.tenant = $1 AND n.owner = $2 AND n.path_key >= $3 AND n.path_key < $4
       AND d.tenant = $1 AND (d.expires_at IS NULL OR d.expires_at > (SELECT holdfast.now()))
       AND (/* filter */ TRUE)
 ), ranked AS MATERIALIZED (
@@ -122,13 +121,13 @@ SELECT p.*, d.expires_at AS refreshed_until
 FROM page p LEFT JOIN done d ON d.path = to_jsonb(p.path)::text AND d.key = p.key;
 
 -- name: list_namespaces
--- The paths that have items, from $3 to before $4, with the labels $5 at their begin and $6 at their
+-- The paths that have items, from the path key $3 to before $4, with the labels $5 at their begin and $6 at their
 -- end, where NULL is any label; cut to $7 labels. Limit $8, offset $9.
 SELECT s.path FROM (
     SELECT DISTINCT CASE WHEN $7::bigint IS NULL OR $7 > 100 THEN n.path
                          ELSE n.path[1 : $7::int] END AS path
     FROM holdfast.item_namespaces n
-    WHERE n.tenant = $1 AND n.owner = $2 AND n.path >= $3::text[] AND n.path < $4::text[]
+    WHERE n.tenant = $1 AND n.owner = $2 AND n.path_key >= $3 AND n.path_key < $4
       AND cardinality(n.path) >= cardinality($5::text[])
       AND cardinality(n.path) >= cardinality($6::text[])
       AND NOT EXISTS (

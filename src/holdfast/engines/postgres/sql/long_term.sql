@@ -36,7 +36,7 @@ WHERE f.tenant = $1
     AND f.scope = (
         SELECT s.key FROM holdfast.fact_scopes s
         WHERE s.tenant = $1 AND s.namespace = $2 AND s.agent = $3)
-    AND f.id < COALESCE($8::text, '~')  -- ids are of hexadecimal digits
+    AND f.id < (SELECT COALESCE($8::text, '~'))  -- ids are of hexadecimal digits
     AND ($7::boolean OR f.superseded_by IS NULL)
     AND (f.expires_at IS NULL OR f.expires_at > (SELECT holdfast.now()))
     AND ($5::text IS NULL OR f.topic = $5) AND f.confidence >= $6
