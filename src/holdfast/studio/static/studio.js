@@ -17,6 +17,7 @@ function say(text) {
   quiet = setTimeout(() => (one("#say").textContent = ""), 4000);
 }
 
+const begun = (form) => [...form.elements].some((each) => each.value !== (each.options ? ([...each.options].find((option) => option.defaultSelected)?.value ?? each.options[0]?.value) : each.defaultValue ?? each.value));
 let reading;
 async function renew(url = location.href, replace = false) {
   reading?.abort();
@@ -46,6 +47,8 @@ async function renew(url = location.href, replace = false) {
           return false;
         }
         if (old.matches?.("form") && old.contains(document.activeElement) && typing) return false;
+        // An answer that was refused or is half written stays until its question is another.
+        if (old.dataset?.question && old.dataset.question === fresh.dataset?.question && ("refused" in old.dataset || begun(old))) return false;
         if (old.matches?.("[data-one]")) fresh.checked = old.checked;
       },
     },
