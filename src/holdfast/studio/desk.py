@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from holdfast.studio.access import Access, Session
 from holdfast.studio.guard import FORM, PREFIX, SESSION, theme_of
-from holdfast.studio.notices import notice_of
+from holdfast.studio.notices import PARAMETER, PICKED, notice_of
 from holdfast.studio.pages import render
 from holdfast.studio.problems import PROBLEM
 from holdfast.studio.samples import Samples
@@ -134,7 +134,7 @@ class Desk:
             owner=request.query_params.get("owner", "") if session.operator else "",
             engines=", ".join(sorted(set(self.base.engines.values()))),
             path=request.url.path,
-            here=str(request.url.path) + (f"?{request.url.query}" if request.url.query else ""),
+            here=_here(request),
             writes=self.writes(request),
             notice=notice_of(request),
             **values,
@@ -147,6 +147,16 @@ class Desk:
         if request.headers.get("x-part"):
             return Response(str(error), status)
         return self.page(request, "error.html", status, error=str(error))
+
+
+def _here(request: Request) -> str:
+    """Return the path and the query of a page, without what the page says only once."""
+    kept = [
+        (name, value)
+        for name, value in request.query_params.multi_items()
+        if name not in {PARAMETER, PICKED}
+    ]
+    return f"{request.url.path}?{urlencode(kept)}" if kept else str(request.url.path)
 
 
 def back(form: Mapping[str, str], default: str, more: Mapping[str, str] | None = None) -> Response:

@@ -14,7 +14,7 @@ let quiet;
 function say(text) {
   one("#say").textContent = text;
   clearTimeout(quiet);
-  quiet = setTimeout(() => (one("#say").textContent = ""), 4000);
+  quiet = setTimeout(() => (one("#say").textContent = ""), Math.max(4000, text.length * 90));
 }
 
 const begun = (form) => [...form.elements].some((each) => each.value !== (each.options ? ([...each.options].find((option) => option.defaultSelected)?.value ?? each.options[0]?.value) : each.defaultValue ?? each.value));
@@ -37,6 +37,8 @@ async function renew(url = location.href, replace = false) {
   Idiomorph.morph(one("#main"), page.getElementById("main"), {
     ignoreActiveValue: typing,
     callbacks: {
+      // Why an action was refused is on this page only, not on the one that is read.
+      beforeNodeRemoved: (old) => !("stays" in (old.dataset ?? {})),
       // What a reader opened, chose or typed stays.
       beforeNodeMorphed(old, fresh) {
         if (old.nodeName === "DETAILS" && fresh.setAttribute) fresh.toggleAttribute("open", old.open);
@@ -189,7 +191,7 @@ sessionStorage.removeItem("done");
 if (done && !one("[role=alert]")) say(done);
 // The result of an action is said once: a page that is read again, or kept as a bookmark, has it not.
 const here = new URL(location);
-if (here.searchParams.has("did")) { here.searchParams.delete("did"); history.replaceState(null, "", here); const note = one("[data-note]"); if (note) { say(note.textContent); note.remove(); } }
+if (here.searchParams.has("did")) { here.searchParams.delete("did"); here.searchParams.delete("pick"); history.replaceState(null, "", here); const note = one("[data-note]"); if (note) { say(note.textContent); note.remove(); } }
 one(".nav[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 
 // ---- boards ----------------------------------------------------------------------------------
