@@ -105,6 +105,8 @@ async def test_a_task_is_paused_resumed_canceled_and_run_again(state: State) -> 
         for do, after in (("pause", "paused"), ("resume", "submitted"), ("cancel", "canceled")):
             assert (await visitor.send(f"/studio/tasks/{task}", do)).status_code == 303
             assert await _state_of(state, task) == after
+        page = await visitor.page(f"/studio/tasks/{task}")
+        assert 'data-confirm="Run this task again from the start' in page
         response = await visitor.send(f"/studio/tasks/{task}", "retry", submit_key="again")
         twice = await visitor.send(f"/studio/tasks/{task}", "retry", submit_key="again")
     assert response.headers["location"] == twice.headers["location"]
@@ -295,6 +297,8 @@ async def test_a_key_is_shown_once_and_revoked(state: State) -> None:
             "/studio/keys", "create", owner="ana", name="laptop", scope="reader", days="30"
         )
         [key] = await state.keys.list_keys()
+        page = await visitor.page("/studio/keys")
+        assert f'data-confirm="Revoke this key for good: ana, laptop, id …{key.id[-6:]}"' in page
         text = response.text.partition('class="keytext">')[2].partition("<")[0]
         assert (await state.keys.verify(text)) is not None
         assert (str(key.scope), key.owner) == ("reader", "ana")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Dialog, Page, expect
 
 from holdfast import ChatMessage
 from holdfast.values.tasks.events import StepKey
@@ -85,3 +85,27 @@ async def test_a_form_of_an_older_question_gives_way_to_the_next(stage: Stage) -
         await ledger.transition(claimed.lease, "input-required", message=said, ask=ask)
         await expect(page.locator(".ask input[name=text]")).to_have_value("")
         await expect(page.locator(".ask input[type=number]")).to_have_count(0)
+
+
+async def test_a_task_is_run_again_only_by_somebody_who_says_yes(stage: Stage) -> None:
+    ledger = stage.state.tasks
+    made = await ledger.submit("once", ChatMessage.user("Send the invoices"))
+    await ledger.cancel(made.id)
+    asked: list[str] = []
+
+    async def refuse(dialog: Dialog) -> None:
+        asked.append(dialog.message)
+        await dialog.dismiss()
+
+    async with stage.context() as context:
+        page = await context.new_page()
+        page.on("dialog", refuse)
+        for path, key in ((f"/tasks/{made.id}", "r"), ("/tasks?agent=once", "jr")):
+            await page.goto(f"{stage.server.url}{path}")
+            await page.wait_for_load_state()
+            for one in key:
+                await page.keyboard.press(one)
+        await expect(page.locator("[data-count]")).to_have_text("1 chosen")
+    assert ["Send the invoices" in asked[0], asked[1].startswith("Run 1 task again")] == [True] * 2
+    assert len(asked) == 2
+    assert len((await ledger.list(agent="once")).tasks) == 1

@@ -182,7 +182,8 @@ addEventListener("click", (event) => {
 });
 addEventListener("submit", (event) => {
   const done = event.target.dataset?.done, text = event.submitter?.dataset.confirm ?? event.target.dataset?.confirm;
-  if (text && !confirm(text)) event.preventDefault();
+  const count = all("[data-one]:checked").length;
+  if (text && !confirm(text.replace("{n}", `${count} ${event.target.dataset.many || "task"}${count === 1 ? "" : "s"}`))) event.preventDefault();
   else if (done) sessionStorage.setItem("done", done);
 });
 // What was done is said on the page that follows, unless it shows an error.
