@@ -113,6 +113,41 @@ async def test_a_task_is_paused_resumed_canceled_and_run_again(state: State) -> 
     assert (await state.tasks.list(count=True)).total == 2
 
 
+async def test_a_pause_before_an_answer_is_shown_and_can_be_withdrawn(state: State) -> None:
+    task = await _asking(state)
+    path = f"/studio/tasks/{task}"
+    async with Visitor(state) as visitor:
+        before = await visitor.page(path)
+        assert 'data-done="Pauses after the answer."' in before
+        assert "The task goes on when a worker is free" in before
+        await visitor.send(path, "pause")
+        for where in (path, "/studio", "/studio/tasks?agent=writer"):
+            assert "pauses after the answer" in await visitor.page(where), where
+        paused = await visitor.page(path)
+        assert "Do not pause" in paused
+        assert ">Pause</button>" not in paused
+        assert "The task is paused now, as was requested" in paused
+        await visitor.send(path, "resume")
+        again = await visitor.page(path)
+        assert "pauses after the answer" not in again
+        assert ">Pause</button>" in again
+        await visitor.send(path, "pause")
+        await visitor.send(path, "answer", text="Chapter 2")
+    assert await _state_of(state, task) == "paused"
+
+
+async def test_a_request_to_a_worker_is_shown_until_the_worker_sees_it(state: State) -> None:
+    task = await state.tasks.submit("writer", ChatMessage.user("Tides?"))
+    await state.tasks.claim("w1", agents=["writer"])
+    path = f"/studio/tasks/{task.id}"
+    async with Visitor(state) as visitor:
+        await visitor.send(path, "pause")
+        assert "pauses at its next step" in await visitor.page(path)
+        await visitor.send(path, "cancel")
+        for where in (path, "/studio/tasks"):
+            assert "cancel requested: its worker ends it" in await visitor.page(where)
+
+
 async def test_a_failed_task_goes_on_and_a_task_is_forked(state: State) -> None:
     task = await state.tasks.submit("writer", ChatMessage.user("Tides?"))
     [claimed] = await state.tasks.claim("w1", agents=["writer"])
