@@ -42,9 +42,25 @@ async def test_all_tasks_need_a_filter(state: State) -> None:
         response = await visitor.send("/studio/tasks", "cancel-all")
         assert response.status_code == 422
         assert "needs a filter" in response.text
-        # A filter that is not known is none.
         unknown = await visitor.send("/studio/tasks?state=nonsense", "cancel-all")
         assert unknown.status_code == 422
+    assert await _states(state) == {"writer": ["submitted"]}
+
+
+@pytest.mark.parametrize("query", ["state=bogus", "state=failed&state=bogus", "since=bogus"])
+async def test_a_filter_that_is_none_is_refused_and_does_not_match_all(
+    state: State, query: str
+) -> None:
+    await state.tasks.submit("writer", ChatMessage.user("Tides?"))
+    async with Visitor(state) as visitor:
+        for more in ("", "&agent=writer&all=cancel"):
+            shown = await visitor.get(f"/studio/tasks?{query}{more}")
+            assert shown.status_code == 422
+            assert "must be one of" in shown.text
+            assert "not bogus" in shown.text
+        sent = await visitor.send(f"/studio/tasks?{query}&agent=writer", "cancel-all")
+        assert sent.status_code == 422
+        assert (await visitor.get("/studio/tasks?state=&since=")).status_code == 200
     assert await _states(state) == {"writer": ["submitted"]}
 
 

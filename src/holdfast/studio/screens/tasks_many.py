@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 from urllib.parse import urlencode
@@ -17,6 +18,7 @@ from holdfast.studio.screens.owner_view import seen_tasks
 from holdfast.studio.screens.screen import Handler
 from holdfast.studio.screens.task_actions import user_name
 from holdfast.values.errors import ConflictError, InvalidInputError, NotFoundError
+from holdfast.values.formats import short
 from holdfast.values.lifecycle import TaskState
 
 SINCE = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(days=7)}
@@ -38,12 +40,20 @@ FILTERS = ("state", "agent", "session", "context", "owner", "since", "worker", "
 def filters_of(desk: Desk, request: Request) -> dict[str, Any]:
     """Return the filter of a request as arguments for ``tasks.list``.
 
+    Raises ``InvalidInputError`` for a state or a time that is none: without it the filter would
+    match more than the reader asked for.
+
     ::
 
         page = await ledger.list(**filters_of(desk, request))
     """
     query = request.query_params
-    chosen = [state for state in query.getlist("state") if state in set(TaskState)]
+    chosen = [one for one in query.getlist("state") if one]
+    for one in chosen:
+        _check("state", one, [*TaskState])
+    since = query.get("since", "")
+    if since:
+        _check("since", since, [*SINCE])
     filters: dict[str, Any] = {
         "states": chosen or None,
         "agent": query.get("agent") or None,
@@ -53,9 +63,14 @@ def filters_of(desk: Desk, request: Request) -> dict[str, Any]:
     }
     if desk.session(request).operator and query.get("owner"):
         filters["owner"] = query["owner"]
-    if query.get("since") in SINCE:
-        filters["updated_after"] = datetime.now(UTC) - SINCE[query["since"]]
+    if since:
+        filters["updated_after"] = datetime.now(UTC) - SINCE[since]
     return filters
+
+
+def _check(name: str, value: str, known: Sequence[str]) -> None:
+    if value not in known:
+        raise InvalidInputError(name, f"must be one of {', '.join(known)}, not {short(value, 40)}")
 
 
 async def asked(desk: Desk, request: Request, filters: dict[str, Any]) -> dict[str, Any] | None:
