@@ -41,6 +41,12 @@ _STATUS = {
 }
 
 
+SECTIONS = frozenset({"tasks", "boards", "sessions", "recall", "facts", "graph", "search"})
+"""The screens that an error page links back to."""
+
+SECTIONS_OF_OPERATORS = frozenset({"health", "dead-letters", "keys", "erase", "tenants"})
+
+
 async def _always(_session: Session) -> bool:
     return True
 
@@ -146,7 +152,17 @@ class Desk:
         status = next((code for kind, code in _STATUS.items() if isinstance(error, kind)), 500)
         if request.headers.get("x-part"):
             return Response(str(error), status)
-        return self.page(request, "error.html", status, error=str(error))
+        return self.error(request, status, str(error))
+
+    def error(self, request: Request, status: int, text: str) -> Response:
+        """Return a page that says what was wrong, with a link back to the section."""
+        parts = request.url.path.removeprefix(PREFIX).split("/")
+        section = next(iter(parts[1:2]), "")
+        sections = SECTIONS
+        if self.session(request).operator:
+            sections |= SECTIONS_OF_OPERATORS
+        known = section if section in sections else ""
+        return self.page(request, "error.html", status, error=text, section=known)
 
 
 def _here(request: Request) -> str:
