@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from playwright.async_api import Route, expect
@@ -64,3 +66,17 @@ async def test_the_scheme_of_the_system_is_followed_again_when_it_is_chosen(stag
         await expect(root).to_have_attribute("data-theme", "light")
         await page.reload()
         assert await root.get_attribute("data-theme") is None
+
+
+async def test_times_that_are_told_as_ago_tick_by_the_clock_of_the_server(stage: Stage) -> None:
+    async with stage.context() as context:
+        page = await context.new_page()
+        # The clock of this machine is two hours late.
+        await page.clock.install(time=datetime.now(UTC) - timedelta(hours=2))
+        await page.goto(f"{stage.server.url}/sessions")
+        shown = page.locator("tbody time").first
+        await page.clock.run_for(3 * 60_000)
+        await expect(shown).to_have_text(re.compile(r"^([3-9]|\d\d) m \d+ s ago$"))
+        await page.clock.run_for(60 * 60_000)
+        await expect(shown).to_have_text(re.compile(r"^1 h \d+ m ago$"))
+        assert await page.locator("time:not([data-ago])", has_text="ago").count() == 0

@@ -113,11 +113,17 @@ setInterval(() => {
   if (!document.hidden && one("[data-live]")?.dataset.live === "~") renew();
 }, 2000);
 
-// Durations of what goes on tick, by this machine's clock; it may differ from the server's.
-const span = (s) => (s < 60 ? `${Math.floor(s)} s` : s < 3600 ? `${Math.floor(s / 60)} m ${Math.floor(s % 60)} s` : s < 86400 ? `${Math.floor(s / 3600)} h ${Math.floor((s % 3600) / 60)} m` : `${Math.floor(s / 86400)} d`);
+// Durations of what goes on, and times that are told as "ago", tick by the server's clock. A page that the browser
+// kept has an old one, so that of this machine counts there.
+const kind = performance.getEntriesByType("navigation")[0]?.type, server = Date.parse(one("meta[name=now]")?.content);
+const ahead = kind === "back_forward" || !server ? 0 : server - Date.now();
+const span = (s) => (s < 60 ? `${Math.floor(s)} s` : s < 3600 ? `${Math.floor(s / 60)} m ${Math.floor(s % 60)} s` : s < 86400 ? `${Math.floor(s / 3600)} h ${Math.floor((s % 3600) / 60)} m` : `${Math.floor(s / 86400)} d ${Math.floor((s % 86400) / 3600)} h`);
+const past = (when) => (Date.now() + ahead - Date.parse(when)) / 1000;
+const ago = (s) => (Math.abs(s) < 1 ? "just now" : s < 0 ? `in ${span(-s)}` : `${span(s)} ago`);
 setInterval(() => {
   if (document.hidden) return;
-  for (const each of all("[data-since]")) each.textContent = span(Math.max(0, (Date.now() - Date.parse(each.dataset.since)) / 1000));
+  for (const each of all("[data-since]")) each.textContent = span(Math.max(0, past(each.dataset.since)));
+  for (const each of all("time[data-ago]")) each.textContent = ago(past(each.dateTime));
 }, 1000);
 
 // ---- time travel ---------------------------------------------------------------------------
