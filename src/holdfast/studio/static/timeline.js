@@ -36,10 +36,13 @@ class Timeline extends HTMLElement {
     const times = [...new Set([...events.map((e) => e.t), ...(live ? [now] : [])])].sort((a, b) => a - b);
     const claims = [];
     let waits = [], open = null, waiting = null;
+    const done = new Map();
     for (const e of events) {
       if (e.kind === "transition" && e.to === "working") { open = { fence: e.fence, worker: e.worker, from: e.t, to: null, steps: [], chunks: [], says: [], how: "run" }; claims.push(open); if (waiting) { waits.at(-1).until = e.t; waiting = null; } }
       else if (e.kind === "transition" && open) { open.to = e.t; open.how = e.by === "recovery" ? "lost" : e.to; open = null; if (e.to.endsWith("required")) { waits.push({ from: e.t, to: null }); waiting = true; } }
       else if (e.kind === "transition" && e.to === "submitted" && waiting) { waits.at(-1).to = e.t; }
+      // A copy begins with the steps that the original had stored: no claim of this task did them.
+      else if (!open && !e.fence && e.kind === "step" && e.skind === "step") done.set(e.name, { name: e.name, kind: e.skind });
       else if (open && e.kind === "step" && e.skind === "step") { const from = Math.max(e.from ?? open.steps.at(-1)?.to ?? open.from, open.from); open.steps.push({ name: e.name, kind: e.skind, from, to: e.t, seq: e.seq }); }
       else if (open && e.kind === "artifact") open.chunks.push(e);
       else if (open && e.kind === "message" && e.by === "worker") open.says.push(e);
@@ -66,7 +69,6 @@ class Timeline extends HTMLElement {
     for (const w of waits) { const a = x(w.from), b = x(w.to); svg.append(el("rect", { x: a, y: y + 4, width: Math.max(b - a, 2), height: 16, rx: 4, class: "tl-wait" })); if (b - a > 96) svg.append(el("text", { x: (a + b) / 2, y: y + 16, "text-anchor": "middle", class: "tl-waittext" }, `asked, ${span(w.to - w.from)}`)); }
     for (const m of client) { const c = el("circle", { cx: x(m.t), cy: y + 12, r: 5.5, class: "tl-msg user" }); c.append(el("title", {}, m.text)); svg.append(c); }
     // claims
-    const done = new Map();
     claims.forEach((c, i) => {
       y = top + (i + 1) * row;
       const a = x(c.from), b = x(c.to ?? end), lost = c.how === "lost";
