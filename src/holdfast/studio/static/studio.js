@@ -33,6 +33,7 @@ async function renew(url = location.href, replace = false) {
     return;
   }
   const page = new DOMParser().parseFromString(policy ? policy.createHTML(text) : text, "text/html");
+  const pointed = document.activeElement?.matches("[data-row]");
   const typing = document.activeElement?.matches("input,textarea,select");
   Idiomorph.morph(one("#main"), page.getElementById("main"), {
     ignoreActiveValue: typing,
@@ -52,9 +53,12 @@ async function renew(url = location.href, replace = false) {
         // An answer that was refused or is half written stays until its question is another.
         if (old.dataset?.question && old.dataset.question === fresh.dataset?.question && ("refused" in old.dataset || begun(old))) return false;
         if (old.matches?.("[data-one]")) fresh.checked = old.checked;
+        if (old.matches?.("[data-row].cur")) { fresh.classList.add("cur"); fresh.setAttribute("tabindex", -1); }
       },
     },
   });
+  // A row that the morph has moved lost the focus.
+  if (pointed) one(".cur")?.focus({ preventScroll: true });
   document.title = page.title;
   if (replace) history.replaceState(null, "", url);
   chosen();
@@ -175,6 +179,7 @@ addEventListener("click", (event) => {
   const data = found.dataset;
   if (data.step) travel(Number(one("[data-scrub]").value) + Number(data.step));
   else if (data.copy) navigator.clipboard?.writeText(data.copy).then(() => say("Copied."), () => say("The browser refused to copy."));
+  else if (data.open === "palette") palette();
   else if (data.open) document.getElementById(data.open).showModal();
   else if ("close" in data) found.closest("dialog").close();
   else if ("themeToggle" in data) {
@@ -238,15 +243,19 @@ function option(kind, text, to, note = "") {
   li.append(a);
   return li;
 }
+function palette() {
+  if (!one("#palette").open) one("#palette").showModal();
+  find(one("#palette input").value);
+}
 let asking, current = "";
 function find(text) {
-  const words = text.trim().toLowerCase(), has = (name) => words && name.toLowerCase().includes(words);
+  const words = text.trim().toLowerCase(), has = (name) => name.toLowerCase().includes(words);
   current = words;
   const pages = all(".nav").map((link) => [link.firstChild.nextSibling?.textContent || link.textContent, link.href]);
   const buttons = all("main [data-open],main .acts .btn:not([data-open])").map((button) => [button.textContent.trim(), () => button.click()]);
   const found = [
     ...pages.filter(([name]) => has(name)).map(([name, href]) => option("Page", name, href)),
-    ...[...buttons, ...COMMANDS].filter(([name]) => has(name)).map(([name, to]) => option("Command", name, to)),
+    ...[...buttons, ...COMMANDS].filter(([name]) => words && has(name)).map(([name, to]) => option("Command", name, to)),
   ];
   show(found);
   clearTimeout(asking);
@@ -283,16 +292,18 @@ function rows(key) {
   const found = all("[data-row]");
   if (!found.length) return false;
   let at = found.findIndex((row) => row.classList.contains("cur"));
-  if (key === "Enter") { if (at < 0) return false; location.href = found[at].dataset.href ?? found[at].dataset.row; return true; }
+  if (key === "Enter") { const to = found[at]?.dataset.href || found[at]?.dataset.row; if (to) location.href = to; return Boolean(to); }
   if (key === "x") { const box = found[at]?.querySelector("[data-one]"); if (box) { box.checked = !box.checked; chosen(); } return true; }
   found[at]?.classList.remove("cur");
   at = Math.min(Math.max(at + (key === "j" ? 1 : -1), 0), found.length - 1);
   found[at].classList.add("cur");
+  found[at].tabIndex = -1;
+  found[at].focus({ preventScroll: true });
   found[at].scrollIntoView({ block: "nearest" });
   return true;
 }
 addEventListener("keydown", (event) => {
-  if ((event.metaKey || event.ctrlKey) && event.key === "k") { event.preventDefault(); one("#palette").showModal(); return; }
+  if ((event.metaKey || event.ctrlKey) && event.key === "k") { event.preventDefault(); palette(); return; }
   if (event.target.matches("input:not([data-scrub]):not([type=checkbox]),select,textarea") || event.metaKey || event.ctrlKey || event.altKey || one("dialog[open]")) return;
   const key = event.key, card = event.target.closest("[data-card]"), range = one("[data-scrub]");
   if (Date.now() - going < 1500 && /^[a-z]$/.test(key)) { going = 0; const link = one(`[data-go="${key}"]`); if (link) location.href = link.href; return; }
@@ -309,11 +320,11 @@ addEventListener("keydown", (event) => {
   else if (key === "f" && one("[data-fork]")) { event.preventDefault(); const fork = one("[data-fork]"); fork.open = true; fork.querySelector("textarea,input:not([type=hidden])").focus(); }
   else if (key === "r" || key === "c") {
     const box = one(".cur [data-one]"), button = one(`main [data-key="${key}"]`);
-    if (box && !all("[data-one]:checked").length) { box.checked = true; chosen(); }
+    if (button && box && !all("[data-one]:checked").length) { box.checked = true; chosen(); }
     if (button && !button.closest("[hidden]")) button.click();
   }
-  else if (key === "/") { event.preventDefault(); const field = one("main input[type=search]"); if (field) field.focus(); else one("#palette").showModal(); }
-  else if (key === "a") { const field = one(".ask input:not([type=hidden]),.ask select,.ask textarea,.ask .options button"); if (field) { event.preventDefault(); field.focus(); } }
+  else if (key === "/") { event.preventDefault(); const field = one("main input[type=search]"); if (field) field.focus(); else palette(); }
+  else if (key === "a") { const fields = "input:not([type=hidden]),select,textarea,.options button", field = one(".ask.cur")?.querySelector(fields) ?? one(".ask")?.querySelector(fields); if (field) { event.preventDefault(); field.focus(); } }
   else if (key === "e") {
     const at = (row) => Number(new URL(row.querySelector(".no").href).searchParams.get("at"));
     const problems = all("[data-problem]"), next = problems.find((row) => at(row) > Number(range?.value)) ?? problems[0];
