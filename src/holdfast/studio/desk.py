@@ -31,6 +31,7 @@ from holdfast.wiring.state import State
 
 _MOST_VIEWS = 1_000
 _MOST_AGENTS = 100
+_MOST_OWNED = 100
 _MOST_SAMPLED = 20
 _STATUS = {
     NotFoundError: 404,
@@ -97,6 +98,13 @@ class Desk:
         except NotSupportedError:
             # No log of events here: the reader types the name.
             return []
+
+    async def owners(self, request: Request) -> list[str]:
+        """Return owners of the newest tasks, for an operator to choose from."""
+        if not self.session(request).operator:
+            return []
+        page = await self.state(request).tasks.list(limit=_MOST_OWNED)
+        return sorted({one.owner for one in page.tasks if one.owner})
 
     def samples(self, request: Request) -> Samples:
         """Return the measurements of the session's tenant; the first call starts to measure."""
