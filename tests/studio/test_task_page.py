@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from holdfast.studio.screens.timeline import changes
@@ -119,3 +121,12 @@ async def test_a_copy_of_a_task_that_is_not_there_says_only_that(state: State) -
     await state.tasks.delete(made.id)
     async with Visitor.owner(state, "ana") as visitor:
         assert "made from" in await visitor.page(f"/studio/tasks/{again.id}")
+
+
+async def test_the_event_of_a_failure_is_marked(state: State) -> None:
+    made = await state.tasks.submit("writer", ChatMessage.user("Tides?"))
+    [claimed] = await state.tasks.claim("w1", agents=["writer"])
+    await state.tasks.transition(claimed.lease, "failed", note="no route")
+    async with Visitor(state) as visitor:
+        page = await visitor.page(f"/studio/tasks/{made.id}")
+        assert re.findall(r'id="e(\d+)" class="[^"]*failed-at', page) == ["4"]
