@@ -80,7 +80,7 @@ const kept = `holdfast-waiting-${csrf().slice(0, 9)}`;
 function badge(count) {
   if (count === undefined) return;
   try { localStorage.setItem(kept, count); } catch { /* the number shows with the next change */ }
-  for (const each of all("[data-waiting]")) { each.textContent = count > 99 ? "99+" : count; each.hidden = !count; }
+  for (const each of all("[data-waiting],[data-waits]")) { each.textContent = count > 99 ? "99+" : count; each.hidden = !count; }
 }
 badge(Number(localStorage.getItem(kept) ?? 0));
 const me = Math.random();
@@ -204,7 +204,6 @@ if (done && !one("[role=alert]")) say(done);
 // The result of an action is said once: a page that is read again, or kept as a bookmark, has it not.
 const here = new URL(location);
 if (here.searchParams.has("did")) { here.searchParams.delete("did"); here.searchParams.delete("pick"); history.replaceState(null, "", here); const note = one("[data-note]"); if (note) { say(note.textContent); note.remove(); } }
-one(".nav[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 
 // ---- boards ----------------------------------------------------------------------------------
 async function move(card, to) {
