@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import re
 from datetime import UTC, datetime, timedelta
+from typing import Literal
 
 import pytest
 from playwright.async_api import Route, expect
 
 from holdfast import ChatMessage
+from holdfast.studio.demo_world import CONVERSATION
 from tests.studio import test_browser
 from tests.studio.test_browser import Stage
 
@@ -80,3 +82,30 @@ async def test_times_that_are_told_as_ago_tick_by_the_clock_of_the_server(stage:
         await page.clock.run_for(60 * 60_000)
         await expect(shown).to_have_text(re.compile(r"^1 h \d+ m ago$"))
         assert await page.locator("time:not([data-ago])", has_text="ago").count() == 0
+
+
+CONTRAST = """(selector) => {
+  const light = (text) => {
+    const [r, g, b] = text.match(/[\\d.]+/g).map((part) => part / 255)
+      .map((part) => (part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  return [...document.querySelectorAll(selector)].map((one) => {
+    const ground = getComputedStyle(one.closest(".col")).backgroundColor;
+    const [a, b] = [light(getComputedStyle(one).color), light(ground)].sort((x, y) => y - x);
+    return (a + 0.05) / (b + 0.05);
+  });
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_single_characters_of_a_board_have_contrast_too(
+    stage: Stage, scheme: Literal["light", "dark"]
+) -> None:
+    # axe leaves out texts of one character.
+    async with stage.context(scheme=scheme) as context:
+        page = await stage.open(context, f"/boards/{CONVERSATION}")
+        for selector in (".col h3 span", ".col .none"):
+            found = await page.evaluate(CONTRAST, selector)
+            assert found
+            assert min(found) >= 4.5, selector
