@@ -109,3 +109,26 @@ async def test_a_task_is_run_again_only_by_somebody_who_says_yes(stage: Stage) -
     assert ["Send the invoices" in asked[0], asked[1].startswith("Run 1 task again")] == [True] * 2
     assert len(asked) == 2
     assert len((await ledger.list(agent="once")).tasks) == 1
+
+
+async def test_why_nothing_was_done_stays_on_the_list_with_what_was_chosen(stage: Stage) -> None:
+    ledger = stage.state.tasks
+    made = await ledger.submit("ended", ChatMessage.user("Send the invoices"))
+    await ledger.cancel(made.id)
+    async with stage.context() as context:
+        page = await stage.open(context, "/tasks?agent=ended")
+        await page.locator(f"#t-{made.id} [data-one]").check()
+        await page.locator(".many [value=pause]").click()
+        reason = page.locator("main [role=alert]")
+        await expect(reason).to_contain_text("Not possible for 1 (ended, or paused already).")
+        await _renewed(page)
+        await expect(reason).to_be_visible()
+        await expect(page.locator("[data-count]")).to_have_text("1 chosen")
+        assert page.url.endswith("/tasks?agent=ended")
+        more = await ledger.submit("ended", ChatMessage.user("Send the reminders"))
+        await page.locator(f"#t-{more.id} [data-one]").check()
+        await page.locator(".many [value=pause]").click()
+        await expect(page.locator("#say")).to_contain_text("Paused: 1. Not possible for 1")
+        await expect(page.locator(f"#t-{made.id} [data-one]")).to_be_checked()
+        await expect(page.locator("[data-one]:checked")).to_have_count(1)
+        assert page.url.endswith("/tasks?agent=ended")
