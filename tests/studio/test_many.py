@@ -259,3 +259,16 @@ async def test_the_list_shows_the_questions_that_wait_longest(state: State) -> N
         assert "Waiting for a person" not in await visitor.page("/studio/tasks?agent=one")
         of_session = await visitor.page("/studio/tasks?session=nowhere")
         assert "No task matches" in of_session
+
+
+async def test_what_is_only_requested_of_all_that_match_is_counted_apart(state: State) -> None:
+    for _ in range(3):
+        await state.tasks.submit("writer", ChatMessage.user("Tides?"), owner="ana")
+    await state.tasks.claim("w1", agents=["writer"], limit=2)
+    async with Visitor(state) as visitor:
+        place = "/studio/tasks?agent=writer"
+        sent = await visitor.send(place, "pause-all", back=place)
+        assert sent.headers["location"] == f"{place}&did=pause.1.0.0.2"
+    async with Visitor.owner(state, "ana") as visitor:
+        sent = await visitor.send(place, "cancel-all", back=place)
+        assert sent.headers["location"] == f"{place}&did=cancel.1.0.0.2"

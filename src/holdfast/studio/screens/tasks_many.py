@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import Response
 
+from holdfast.contracts.tasks.ledger import TaskLedger
 from holdfast.studio.desk import Desk, back
 from holdfast.studio.notices import PARAMETER, PICKED, notice, notice_text
 from holdfast.studio.problems import PROBLEM, Problem
@@ -33,6 +34,12 @@ ALL = {"retry": "Run again", "pause": "Pause", "resume": "Resume", "cancel": "Ca
 BATCH = 1_000
 BATCHES = 10
 """Batches of one request; if more tasks match, the page asks to continue."""
+
+_HELD = {
+    "cancel": frozenset({TaskState.WORKING}),
+    "pause": frozenset({TaskState.WORKING, TaskState.INPUT_REQUIRED, TaskState.AUTH_REQUIRED}),
+}
+"""The states in which a task is not stopped at once, but by its worker or after its answer."""
 
 FILTERS = ("state", "agent", "session", "context", "owner", "since", "worker", "q")
 
@@ -198,15 +205,17 @@ def _all(what: str) -> Handler:
         filters = filters_of(desk, request)
         if not any(value is not None for value in filters.values()):
             raise InvalidInputError("all", "needs a filter: choose a state, an agent or an owner")
-        done = refused = 0
+        counted: Counter[Outcome] = Counter()
         more = True
         for _ in range(BATCHES):
-            changed, missed, more = await _batch(desk, request, what, filters)
-            done, refused = done + changed, refused + missed
-            if not more or not changed:
+            batch, more = await _batch(desk, request, what, filters)
+            counted += batch
+            if not more or not (batch["done"] or batch["asked"]):
                 break
-        extra = {PARAMETER: notice(what, done, refused)}
-        if more and done:
+        done, asked = counted["done"], counted["asked"]
+        refused = counted["refused"] + counted["ended"]
+        extra = {PARAMETER: notice(what, done, refused, asked=asked)}
+        if more and (done or asked):
             extra["all"] = what
         return back(desk.form(request), "/studio/tasks", extra)
 
@@ -215,20 +224,32 @@ def _all(what: str) -> Handler:
 
 async def _batch(
     desk: Desk, request: Request, what: str, filters: dict[str, Any]
-) -> tuple[int, int, bool]:
-    """Do ``what`` to a batch of matching tasks: how many changed, how many not, any more."""
+) -> tuple[Counter[Outcome], bool]:
+    """Do ``what`` to a batch of matching tasks: what came of it, and whether there are more."""
     if desk.session(request).operator and what != "resume":
         ledger, name = desk.state(request).tasks, user_name(desk, request)
         found = await getattr(ledger, f"{what}_many")(**_where(filters), limit=BATCH, by=name)
-        return len(found.task_ids), 0, found.more
+        asked = await _requested(ledger, what, filters, set(found.task_ids))
+        outcomes: dict[Outcome, int] = {"done": len(found.task_ids) - asked, "asked": asked}
+        return Counter(outcomes), found.more
     ids, more = await _matching(desk, request, what, filters)
-    done = refused = 0
-    for one in ids:
-        outcome = await _tried(desk, request, what, one, "studio-all")
-        # It may have changed since it was listed.
-        done += outcome in {"done", "asked"}
-        refused += outcome in {"refused", "ended"}
-    return done, refused, more
+    # They may have changed since they were listed.
+    return Counter([await _tried(desk, request, what, one, "studio-all") for one in ids]), more
+
+
+async def _requested(ledger: TaskLedger, what: str, filters: dict[str, Any], ids: set[str]) -> int:
+    """Count the tasks that ``what`` was only requested of: they are in the state that they were in.
+
+    Of more than ``BATCH`` such tasks the newest are counted.
+    """
+    held = _HELD.get(what, frozenset()).intersection(_where(filters)["states"])
+    if not held or not ids:
+        return 0
+    page = await ledger.list(**{**filters, "states": sorted(held)}, limit=BATCH)
+    return sum(
+        one.id in ids and (one.cancel_requested if what == "cancel" else one.pause_requested)
+        for one in page.tasks
+    )
 
 
 def actions_on(page: Handler) -> dict[str, Handler]:
