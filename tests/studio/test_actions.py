@@ -105,10 +105,47 @@ async def test_a_task_is_paused_resumed_canceled_and_run_again(state: State) -> 
         for do, after in (("pause", "paused"), ("resume", "submitted"), ("cancel", "canceled")):
             assert (await visitor.send(f"/studio/tasks/{task}", do)).status_code == 303
             assert await _state_of(state, task) == after
+        page = await visitor.page(f"/studio/tasks/{task}")
+        assert 'data-confirm="Run this task again from the start' in page
         response = await visitor.send(f"/studio/tasks/{task}", "retry", submit_key="again")
         twice = await visitor.send(f"/studio/tasks/{task}", "retry", submit_key="again")
     assert response.headers["location"] == twice.headers["location"]
     assert (await state.tasks.list(count=True)).total == 2
+
+
+async def test_a_pause_before_an_answer_is_shown_and_can_be_withdrawn(state: State) -> None:
+    task = await _asking(state)
+    path = f"/studio/tasks/{task}"
+    async with Visitor(state) as visitor:
+        before = await visitor.page(path)
+        assert 'data-done="Pauses after the answer."' in before
+        assert "The task goes on when a worker is free" in before
+        await visitor.send(path, "pause")
+        for where in (path, "/studio", "/studio/tasks?agent=writer"):
+            assert "pauses after the answer" in await visitor.page(where), where
+        paused = await visitor.page(path)
+        assert "Do not pause" in paused
+        assert ">Pause</button>" not in paused
+        assert "The task is paused now, as was requested" in paused
+        await visitor.send(path, "resume")
+        again = await visitor.page(path)
+        assert "pauses after the answer" not in again
+        assert ">Pause</button>" in again
+        await visitor.send(path, "pause")
+        await visitor.send(path, "answer", text="Chapter 2")
+    assert await _state_of(state, task) == "paused"
+
+
+async def test_a_request_to_a_worker_is_shown_until_the_worker_sees_it(state: State) -> None:
+    task = await state.tasks.submit("writer", ChatMessage.user("Tides?"))
+    await state.tasks.claim("w1", agents=["writer"])
+    path = f"/studio/tasks/{task.id}"
+    async with Visitor(state) as visitor:
+        await visitor.send(path, "pause")
+        assert "pauses at its next step" in await visitor.page(path)
+        await visitor.send(path, "cancel")
+        for where in (path, "/studio/tasks"):
+            assert "cancel requested: its worker ends it" in await visitor.page(where)
 
 
 async def test_a_failed_task_goes_on_and_a_task_is_forked(state: State) -> None:
@@ -295,6 +332,8 @@ async def test_a_key_is_shown_once_and_revoked(state: State) -> None:
             "/studio/keys", "create", owner="ana", name="laptop", scope="reader", days="30"
         )
         [key] = await state.keys.list_keys()
+        page = await visitor.page("/studio/keys")
+        assert f'data-confirm="Revoke this key for good: ana, laptop, id …{key.id[-6:]}"' in page
         text = response.text.partition('class="keytext">')[2].partition("<")[0]
         assert (await state.keys.verify(text)) is not None
         assert (str(key.scope), key.owner) == ("reader", "ana")

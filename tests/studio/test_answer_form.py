@@ -100,6 +100,19 @@ def test_a_strange_schema_is_answered_as_json(schema: dict[str, Any]) -> None:
     assert (field.name, field.kind) == ("", "json")
 
 
+def test_numbers_have_the_limits_of_the_schema_where_a_browser_can_hold_them() -> None:
+    whole = {"type": "integer", "minimum": 0.5, "maximum": 9.5}
+    [one] = fields_of(whole)
+    assert (one.least, one.most) == (1, 9)
+    [one] = fields_of({"type": "number", "minimum": 0.5})
+    assert (one.least, one.most) == (0.5, None)
+    for odd in (True, "1", None, 10**400, float("inf")):
+        [one] = fields_of({"type": "integer", "minimum": odd, "exclusiveMaximum": 3})
+        assert (one.least, one.most) == (None, None)
+    [one] = fields_of({"type": "string", "minimum": 1})
+    assert one.least is None
+
+
 async def _asked(state: State, schema: dict[str, Any], agent: str = "booker") -> str:
     task = await state.tasks.submit(agent, ChatMessage.user("Book a berth"))
     [claimed] = await state.tasks.claim("w1", agents=[agent])
@@ -121,7 +134,10 @@ async def test_a_form_is_answered_from_the_inbox_and_from_the_page_of_the_task(
         for agent, path in (("first", "/studio"), ("second", "/studio/tasks/{}")):
             task = await _asked(state, HARBOUR, agent)
             where = path.format(task)
-            assert 'name="f.harbour"' in await visitor.page(where)
+            page = await visitor.page(where)
+            assert 'name="f.harbour"' in page
+            assert 'type="number" step="1" min="1"' in page
+            assert "data-refused" not in page
             fields = {"task": task, "typed": "1", **_form(**FILLED)}
             assert (await visitor.send(where, "answer", **fields)).status_code == 303
             found = await state.tasks.get(task)
@@ -144,6 +160,7 @@ async def test_an_answer_that_does_not_fit_is_shown_again_with_the_reason(state:
                 assert sent.status_code == 422
                 assert reason in sent.text
                 assert 'aria-invalid="true"' in sent.text
+                assert "data-refused" in sent.text
                 assert "near the &lt;b&gt;pump&lt;/b&gt;" in sent.text
         missing = await visitor.send("/studio", "answer", task=task, typed="1")
         assert missing.status_code == 422

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Literal
 
 import pytest
 from playwright.async_api import Route, expect
@@ -87,3 +90,44 @@ async def test_a_page_that_is_read_again_stays_at_the_moment_that_was_chosen(sta
         answer.set()
         await expect(page.locator(".scrub output")).to_contain_text("event 1")
         assert page.url.endswith("at=1")
+
+
+async def test_times_that_are_told_as_ago_tick_by_the_clock_of_the_server(stage: Stage) -> None:
+    async with stage.context() as context:
+        page = await context.new_page()
+        # The clock of this machine is two hours late.
+        await page.clock.install(time=datetime.now(UTC) - timedelta(hours=2))
+        await page.goto(f"{stage.server.url}/sessions")
+        shown = page.locator("tbody time").first
+        await page.clock.run_for(3 * 60_000)
+        await expect(shown).to_have_text(re.compile(r"^([3-9]|\d\d) m \d+ s ago$"))
+        await page.clock.run_for(60 * 60_000)
+        await expect(shown).to_have_text(re.compile(r"^1 h \d+ m ago$"))
+        assert await page.locator("time:not([data-ago])", has_text="ago").count() == 0
+
+
+CONTRAST = """(selector) => {
+  const light = (text) => {
+    const [r, g, b] = text.match(/[\\d.]+/g).map((part) => part / 255)
+      .map((part) => (part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  return [...document.querySelectorAll(selector)].map((one) => {
+    const ground = getComputedStyle(one.closest(".col")).backgroundColor;
+    const [a, b] = [light(getComputedStyle(one).color), light(ground)].sort((x, y) => y - x);
+    return (a + 0.05) / (b + 0.05);
+  });
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_single_characters_of_a_board_have_contrast_too(
+    stage: Stage, scheme: Literal["light", "dark"]
+) -> None:
+    # axe leaves out texts of one character.
+    async with stage.context(scheme=scheme) as context:
+        page = await stage.open(context, f"/boards/{CONVERSATION}")
+        for selector in (".col h3 span", ".col .none"):
+            found = await page.evaluate(CONTRAST, selector)
+            assert found
+            assert min(found) >= 4.5, selector

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from holdfast.studio.screens import graph
@@ -66,3 +68,25 @@ async def test_types_narrow_what_is_shown_and_another_name_is_looked_for(state: 
         assert "Relationships of Harbour" in other
         none = await visitor.page("/studio/graph?from=leaf0&q=nobody")
         assert "No entity has this name" in none
+
+
+async def test_a_path_reads_in_the_direction_of_its_relationships(state: State) -> None:
+    names = {"ravi": "Ravi", "launch": "Launch", "offer": "Offer A"}
+    await state.graph.add_entities(
+        [Entity("T", {"name": one}, id=key) for key, one in names.items()]
+    )
+    await state.graph.add_entities([Entity("T", {"name": "Alone"}, id="alone")])
+    await state.graph.add_relationships(
+        [Relationship("ravi", "launch", "leads"), Relationship("ravi", "offer", "chose")]
+    )
+    async with Visitor(state) as visitor:
+        page = await visitor.page("/studio/graph?from=launch&to=offer+a")
+        trail = page.partition("steps trail")[2].partition("</ol>")[0]
+        words = re.sub(r"<[^>]+>", " ", trail.partition(">")[2]).split()
+        assert words == ["Ravi", "leads", "Launch", "Ravi", "chose", "Offer", "A"]
+        nobody = await visitor.page("/studio/graph?from=launch&to=nobody")
+        assert "No entity has this name or id." in nobody
+        assert 'name="to" value="nobody"' in nobody
+        assert "No path within 4 steps." in await visitor.page("/studio/graph?from=launch&to=alone")
+        same = await visitor.page("/studio/graph?from=launch&to=Launch")
+        assert "The two are the same." in same

@@ -153,3 +153,43 @@ async def test_an_owner_forks_only_what_is_theirs(state: State) -> None:
         assert sent.status_code == 303
     assert await state.episodes.get_session("again") is None
     assert await state.for_owner("bob").episodes.get_session("again") is not None
+
+
+async def test_agents_with_facts_come_first_and_link_to_a_namespace_that_they_have(
+    state: State,
+) -> None:
+    for name in ("alpha", "beta", "gamma"):
+        await state.episodes.append([Event(AgentId.parse(name), "s1", "note", {"n": 1})])
+    await state.long_term.save("gamma", "High tide at five")
+    await state.long_term.save("beta", "Low tide at six", namespace="tides")
+    async with Visitor(state) as visitor:
+        page = await visitor.page("/studio/facts")
+    chips = re.findall(r'class="chip" href="([^"]+)">([^<]+?)( <small>no facts</small>)?</a>', page)
+    assert chips == [
+        ("?agent=beta&amp;namespace=tides", "beta", ""),
+        ("?agent=gamma", "gamma", ""),
+        ("?agent=alpha", "alpha", " <small>no facts</small>"),
+    ]
+
+
+async def test_an_operator_is_shown_whose_sessions_there_may_be(state: State) -> None:
+    await state.tasks.submit("writer", ChatMessage.user("Tides?"), owner="ana")
+    await state.for_owner("ana").episodes.append([Event(PLANNER, "hers", "note", {"n": 1})])
+    async with Visitor(state) as visitor:
+        page = await visitor.page("/studio/sessions")
+        assert "Only sessions that nobody owns are shown" in page
+        assert 'href="?owner=ana">ana</a>' in page
+        assert "hers" in await visitor.page("/studio/sessions?owner=ana")
+    async with Visitor.owner(state, "bob") as visitor:
+        assert "ana" not in (await visitor.page("/studio/sessions")).partition("<main")[2]
+
+
+async def test_the_pages_of_boards_count_open_cards_alike(state: State) -> None:
+    board = await state.boards.create_task_list("c1", [str(at) for at in range(4)])
+    for card, status in zip(board.tasks, ("succeeded", "abandoned", "failed"), strict=False):
+        await state.boards.update_status(board.id, card.id, status)
+    async with Visitor(state) as visitor:
+        listed = await visitor.page("/studio/boards")
+        cells = re.findall(r'data-th="(Open cards|Cards)" class="r num">(\d+)<', listed)
+        assert cells == [("Open cards", "2"), ("Cards", "4")]
+        assert "2 of 4 open" in await visitor.page("/studio/boards/c1")

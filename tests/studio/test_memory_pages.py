@@ -172,3 +172,12 @@ async def test_a_key_is_rotated(state: State) -> None:
         assert made.key.id not in await visitor.page("/studio/keys")
         gone = await visitor.send("/studio/keys", "delete", key=made.key.id)
         assert gone.status_code == 404
+
+
+async def test_matched_words_are_shown_as_they_were_asked(state: State) -> None:
+    agent = AgentId.parse("planner")
+    await state.episodes.append([Event(agent, "s1", "note", {"text": "Two databases were moved"})])
+    async with Visitor(state) as visitor:
+        page = await visitor.page("/studio/recall?agent=planner&q=Which+database+was+moved")
+    words = page.partition("matched words</dt><dd>")[2].partition("</dd>")[0]
+    assert sorted(words.split(", ")) == ["database", "moved"]

@@ -10,12 +10,15 @@ import httpx
 import pytest
 
 import holdfast
-from holdfast import ChatMessage, State
+from holdfast import ChatMessage, Settings, State
 from holdfast.server.loop_shares import LoopShares, Share
 from holdfast.server.options import ServiceOptions
 from holdfast.studio.mount import StudioMount
 from holdfast.studio.samples import SHOWN, Samples
+from holdfast.values.ids import new_ref
+from tests.engines.postgres_database import empty_database
 from tests.studio.visiting import BASE, Visitor
+from tests.wiring.valkey import valkey
 
 pytestmark = pytest.mark.asyncio
 R = TypeVar("R")
@@ -31,8 +34,34 @@ async def test_a_sample_has_the_open_tasks_the_backlogs_and_the_engines(state: S
         "Working": [0],
         "Waits for a person": [0],
     }
-    assert len(events["series"]) == 2
+    # Without Redis no event waits in it.
+    assert [one["name"] for one in events["series"]] == ["Not yet in the index of words"]
+    assert [one["colour"] for one in tasks["series"]] == ["grey", "blue", "amber"]
     assert all(one["values"][0] >= 0 for one in latency["series"])
+
+
+async def test_events_that_wait_in_redis_are_measured_where_there_is_redis() -> None:
+    settings = Settings(auto_migrate=True, ack_level="hot", background=False)
+    async with (
+        empty_database() as url,
+        holdfast.open(url, redis=valkey().url, tenant=new_ref(), settings=settings) as state,
+    ):
+        samples = Samples(state, asyncio.Event())
+        await samples.take()
+        _, events, _ = samples.charts()
+        assert len(events["series"]) == 2
+        async with Visitor(state) as visitor:
+            assert "events in Redis" in await visitor.page("/studio/health")
+
+
+async def test_the_health_page_says_what_there_is_and_once(state: State) -> None:
+    health = await state.ops.health()
+    async with Visitor(state) as visitor:
+        page = await visitor.page("/studio/health")
+    assert "events in Redis" not in page
+    for engine in health.engines:
+        if engine.version:
+            assert page.count(engine.version) == 1
 
 
 async def test_an_engine_that_does_not_answer_leaves_a_gap() -> None:

@@ -265,3 +265,24 @@ def test_every_screen_is_in_these_tests() -> None:
         "/studio/palette",
     }
     assert plain <= paths
+
+
+@pytest.mark.asyncio
+async def test_a_page_of_an_error_links_back_to_its_section(state: State) -> None:
+    async with Visitor(state) as visitor:
+        for path, link in (
+            ("/studio/tasks/none", 'href="/studio/tasks">Back to tasks'),
+            ("/studio/graph?from=none&owner=ana", 'href="/studio/graph?owner=ana">Back to graph'),
+            ("/studio/sessions/none", 'href="/studio/sessions">Back to sessions'),
+        ):
+            shown = await visitor.get(path)
+            assert shown.status_code == 404
+            assert link in shown.text
+        nowhere = await visitor.get("/studio/nowhere")
+        assert "Back to" not in nowhere.text
+        sent = await visitor.send("/studio/keys", "revoke", key="none")
+        assert "Back to keys" in sent.text
+    async with Visitor.owner(state, "ana") as visitor:
+        hidden = await visitor.get("/studio/keys")
+        assert hidden.status_code == 404
+        assert "Back to" not in hidden.text

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from holdfast.studio.screens.timeline import changes
@@ -76,3 +78,55 @@ async def test_a_queued_task_says_what_it_waits_for(state: State) -> None:
         assert "holdfast worker" in await visitor.page(f"/studio/tasks/{made.id}")
         await state.tasks.claim("w1", agents=["writer"])
         assert "holdfast worker" not in await visitor.page(f"/studio/tasks/{made.id}")
+
+
+async def test_a_copy_says_how_it_was_made_and_the_original_has_links_to_those_in_its_session(
+    state: State,
+) -> None:
+    made = await state.tasks.submit("writer", ChatMessage.user("Tides?"))
+    [claimed] = await state.tasks.claim("w1", agents=["writer"])
+    await state.tasks.record_step(claimed.lease, StepKey("fetch"), {"pages": 3})
+    await state.tasks.transition(claimed.lease, "failed", note="no route")
+    other = await state.tasks.fork(made.id, 4)
+    again = await state.tasks.retry(made.id)
+    more = await state.tasks.resume_failed(made.id)
+    said = ChatMessage.user("Tides of Brest?")
+    changed = await state.tasks.fork(made.id, 4, message=said)
+    elsewhere = await state.tasks.submit("writer", said, retry_of=made.id, session_id="s9")
+    link = f'<a href="/studio/tasks/{made.id}">'
+    async with Visitor(state) as visitor:
+        for key, how, kept in (
+            (other.id, "fork of", True),
+            (again.id, "run again from", False),
+            (more.id, "goes on from", True),
+            (changed.id, "fork of", True),
+            (elsewhere.id, "made from", False),
+        ):
+            page = await visitor.page(f"/studio/tasks/{key}")
+            assert f"<li>{how} {link}" in page
+            assert ("<em>from the original task</em>" in page) is kept
+            assert "claim 0" not in page
+        original = await visitor.page(f"/studio/tasks/{made.id}")
+        copies = original.partition("run again as")[2].partition("</li>")[0]
+        assert f"/studio/tasks/{again.id}" in copies
+        assert f"/studio/tasks/{more.id}" in copies
+        assert "from the original task" not in original
+        assert (await visitor.page("/studio/tasks")).count("<small>made from") == 5
+
+
+async def test_a_copy_of_a_task_that_is_not_there_says_only_that(state: State) -> None:
+    made = await state.tasks.submit("writer", ChatMessage.user("Tides?"), owner="ana")
+    await state.tasks.cancel(made.id)
+    again = await state.tasks.retry(made.id)
+    await state.tasks.delete(made.id)
+    async with Visitor.owner(state, "ana") as visitor:
+        assert "made from" in await visitor.page(f"/studio/tasks/{again.id}")
+
+
+async def test_the_event_of_a_failure_is_marked(state: State) -> None:
+    made = await state.tasks.submit("writer", ChatMessage.user("Tides?"))
+    [claimed] = await state.tasks.claim("w1", agents=["writer"])
+    await state.tasks.transition(claimed.lease, "failed", note="no route")
+    async with Visitor(state) as visitor:
+        page = await visitor.page(f"/studio/tasks/{made.id}")
+        assert re.findall(r'id="e(\d+)" class="[^"]*failed-at', page) == ["4"]

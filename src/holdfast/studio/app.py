@@ -103,7 +103,7 @@ def studio(
         if SESSION not in request.scope:
             return Response("there is no such file\n", code)
         text = "There is no such page." if code == 404 else "This page takes no such request."
-        return desk.page(request, "error.html", code, error=text)
+        return desk.error(request, code, text)
 
     inner = Starlette(routes=routes, exception_handlers={404: lost, 405: lost})
     inner.router.redirect_slashes = False
@@ -132,7 +132,7 @@ def _action(desk: Desk, screen: Screen) -> Endpoint:
         if action is None:
             raise NotFoundError("action", wanted)
         if not desk.writes(request):
-            return desk.page(request, "error.html", 403, error="This session may only read.")
+            return desk.error(request, 403, "This session may only read.")
         return await action(desk, request)
 
     return _handled(desk, screen, act)

@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from holdfast.studio.access import Access, Session
 from holdfast.studio.guard import FORM, PREFIX, SESSION, theme_of
-from holdfast.studio.notices import notice_of
+from holdfast.studio.notices import PARAMETER, PICKED, notice_of
 from holdfast.studio.pages import render
 from holdfast.studio.problems import PROBLEM
 from holdfast.studio.samples import Samples
@@ -31,6 +31,7 @@ from holdfast.wiring.state import State
 
 _MOST_VIEWS = 1_000
 _MOST_AGENTS = 100
+_MOST_OWNED = 100
 _MOST_SAMPLED = 20
 _STATUS = {
     NotFoundError: 404,
@@ -39,6 +40,12 @@ _STATUS = {
     NotSupportedError: 501,
     EngineError: 503,
 }
+
+
+SECTIONS = frozenset({"tasks", "boards", "sessions", "recall", "facts", "graph", "search"})
+"""The screens that an error page links back to."""
+
+SECTIONS_OF_OPERATORS = frozenset({"health", "dead-letters", "keys", "erase", "tenants"})
 
 
 async def _always(_session: Session) -> bool:
@@ -92,6 +99,13 @@ class Desk:
             # No log of events here: the reader types the name.
             return []
 
+    async def owners(self, request: Request) -> list[str]:
+        """Return owners of the newest tasks, for an operator to choose from."""
+        if not self.session(request).operator:
+            return []
+        page = await self.state(request).tasks.list(limit=_MOST_OWNED)
+        return sorted({one.owner for one in page.tasks if one.owner})
+
     def samples(self, request: Request) -> Samples:
         """Return the measurements of the session's tenant; the first call starts to measure."""
         tenant = self.session(request).tenant
@@ -134,7 +148,7 @@ class Desk:
             owner=request.query_params.get("owner", "") if session.operator else "",
             engines=", ".join(sorted(set(self.base.engines.values()))),
             path=request.url.path,
-            here=str(request.url.path) + (f"?{request.url.query}" if request.url.query else ""),
+            here=_here(request),
             writes=self.writes(request),
             notice=notice_of(request),
             **values,
@@ -146,7 +160,27 @@ class Desk:
         status = next((code for kind, code in _STATUS.items() if isinstance(error, kind)), 500)
         if request.headers.get("x-part"):
             return Response(str(error), status)
-        return self.page(request, "error.html", status, error=str(error))
+        return self.error(request, status, str(error))
+
+    def error(self, request: Request, status: int, text: str) -> Response:
+        """Return a page that says what was wrong, with a link back to the section."""
+        parts = request.url.path.removeprefix(PREFIX).split("/")
+        section = next(iter(parts[1:2]), "")
+        sections = SECTIONS
+        if self.session(request).operator:
+            sections |= SECTIONS_OF_OPERATORS
+        known = section if section in sections else ""
+        return self.page(request, "error.html", status, error=text, section=known)
+
+
+def _here(request: Request) -> str:
+    """Return the path and the query of a page, without what the page says only once."""
+    kept = [
+        (name, value)
+        for name, value in request.query_params.multi_items()
+        if name not in {PARAMETER, PICKED}
+    ]
+    return f"{request.url.path}?{urlencode(kept)}" if kept else str(request.url.path)
 
 
 def back(form: Mapping[str, str], default: str, more: Mapping[str, str] | None = None) -> Response:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.values.errors import HoldfastError
+from holdfast.values.errors import HoldfastError, NotSupportedError
 from holdfast.values.lifecycle import TaskState
 from holdfast.wiring.state import State
 
@@ -27,8 +27,25 @@ TASKS = {
     "Working": (TaskState.WORKING,),
     "Waits for a person": (TaskState.INPUT_REQUIRED, TaskState.AUTH_REQUIRED),
 }
+COLOURS = ("blue", "green", "amber", "violet")
+COLOUR_OF = {"Queued": "grey", "Working": "blue", "Waits for a person": "amber"}
+"""The colours that the states have on the other pages."""
+
 UNFLUSHED, UNINDEXED = "Not yet in Postgres", "Not yet in the index of words"
 _OPEN = [state for states in TASKS.values() for state in states]
+
+
+def has_hybrid(state: State) -> bool:
+    """Return whether Redis stands in front of Postgres, so that events wait in it.
+
+    ::
+
+        has_hybrid(holdfast.open("memory:"))
+    """
+    try:
+        return bool(state.ops.hybrid)
+    except NotSupportedError:
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +101,14 @@ class Samples:
         return Sample(
             now,
             {name: sum(counts.get(one, 0) for one in states) for name, states in TASKS.items()},
-            {UNFLUSHED: await ops.pending_events(), UNINDEXED: await ops.unindexed_events()},
+            await self._events(),
             {one.engine: one.latency_seconds * 1000 for one in health.engines},
         )
+
+    async def _events(self) -> dict[str, float]:
+        ops = self._state.ops
+        found: dict[str, float] = {UNINDEXED: await ops.unindexed_events()}
+        return {UNFLUSHED: await ops.pending_events()} | found if has_hybrid(self._state) else found
 
     def charts(self) -> list[dict[str, Any]]:
         """Return the charts as plain JSON, with at most 600 points each."""
@@ -111,5 +133,12 @@ def _chart(
     title: str, unit: str, times: list[float], rows: Sequence[dict[str, float]]
 ) -> dict[str, Any]:
     names = list(dict.fromkeys(name for row in rows for name in row))
-    series = [{"name": name, "values": [row.get(name) for row in rows]} for name in names]
+    series = [
+        {
+            "name": name,
+            "values": [row.get(name) for row in rows],
+            "colour": COLOUR_OF.get(name, COLOURS[at % len(COLOURS)]),
+        }
+        for at, name in enumerate(names)
+    ]
     return {"title": title, "unit": unit, "times": times, "series": series}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -39,6 +40,10 @@ class Field:
 
     value: str = ""
     error: str = ""
+    least: float | None = None
+    """The smallest number that fits, if the schema has one; a browser refuses smaller ones."""
+
+    most: float | None = None
 
     @property
     def input(self) -> str:
@@ -114,7 +119,26 @@ def _field(name: str, part: object, root: Mapping[str, Any], *, required: bool) 
     found = _resolved(part, root)
     kind, choices = _kind(found)
     label = _text(found, "title") or name or "Your answer"
-    return Field(name, kind, label, _text(found, "description"), required, choices)
+    least, most = _limits(found, kind)
+    hint = _text(found, "description")
+    return Field(name, kind, label, hint, required, choices, least=least, most=most)
+
+
+def _limits(part: Mapping[str, Any], kind: Kind) -> tuple[float | None, float | None]:
+    """Return the smallest and the largest number of an input; an exclusive limit is left out."""
+    if kind == "integer":
+        return _number(part, "minimum", math.ceil), _number(part, "maximum", math.floor)
+    if kind == "number":
+        return _number(part, "minimum", float), _number(part, "maximum", float)
+    return None, None
+
+
+def _number(part: Mapping[str, Any], name: str, rounded: Callable[[float], float]) -> float | None:
+    found = part.get(name)
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        return None
+    # Also false for what is no number: such limits are the schema's to check, not the browser's.
+    return rounded(found) if abs(found) <= 2**53 else None
 
 
 def _text(part: Mapping[str, Any], name: str) -> str:

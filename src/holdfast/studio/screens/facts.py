@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import Response
 
+from holdfast.contracts.long_term_memory import FactStore
 from holdfast.studio.desk import Desk, back
 from holdfast.studio.notices import PARAMETER, notice
 from holdfast.studio.screens.fact_history import history
@@ -18,6 +19,8 @@ from holdfast.values.ids import new_id
 
 SHOWN = 50
 DEFAULT = "default"
+SUGGESTED = 20
+"""How many agents are asked whether they have facts."""
 
 
 async def facts(desk: Desk, request: Request) -> Response:
@@ -45,6 +48,7 @@ async def facts(desk: Desk, request: Request) -> Response:
         if query.get("history"):
             key = AgentId.parse(agent)
             chain = await history(store, key, query["history"], namespace=namespace)
+    agents = await desk.agents(request)
     params = query.multi_items()
     kept = [(name, value) for name, value in params if name not in {"after", PARAMETER}]
     more = not query.get("q") and len(found) == SHOWN
@@ -52,7 +56,8 @@ async def facts(desk: Desk, request: Request) -> Response:
         request,
         "facts.html",
         query=query,
-        agents=await desk.agents(request),
+        agents=agents,
+        suggested=[] if agent else await _suggested(store, agents[:SUGGESTED]),
         agent=agent,
         namespace=namespace,
         names=sorted({DEFAULT, *names}),
@@ -62,6 +67,18 @@ async def facts(desk: Desk, request: Request) -> Response:
         next=urlencode([*kept, ("after", found[-1].id)]) if more else "",
         new_id=new_id,
     )
+
+
+async def _suggested(store: FactStore, agents: list[AgentId]) -> list[tuple[AgentId, str]]:
+    """Return agents to choose from, each with a namespace of its facts; the rest come last."""
+    having, rest = [], []
+    for one in agents:
+        names = await store.namespaces(one, limit=SUGGESTED)
+        if names:
+            having.append((one, DEFAULT if DEFAULT in names else names[0]))
+        else:
+            rest.append((one, ""))
+    return having + rest
 
 
 async def correct(desk: Desk, request: Request) -> Response:

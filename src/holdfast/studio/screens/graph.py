@@ -9,7 +9,6 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import Response
 
-from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.studio.desk import Desk, back
 from holdfast.studio.screens.graph_path import joined, path_between, without
 from holdfast.studio.screens.screen import Screen
@@ -65,8 +64,9 @@ async def graph(desk: Desk, request: Request) -> Response:
     hidden = [one for one in dict.fromkeys(query.getlist("hide")) if one != start][:SHOWN]
     near = without(near, set(hidden))
     goal, trail = query.get("to", "").strip(), None
-    if start and goal:
-        goal = await _known(store, goal)
+    goals = await store.find_entities([goal]) if start and goal else []
+    if goals:
+        goal = goals[0].id
         wide = await store.get_neighbors(start, depth=FAR, limit=REACH)
         trail = path_between(without(wide, set(hidden)), start, goal)
         if trail:
@@ -100,6 +100,7 @@ async def graph(desk: Desk, request: Request) -> Response:
         shown=SHOWN,
         hidden=hidden,
         goal=goal,
+        goal_known=bool(goals),
         trail=trail,
         far=FAR,
         kept=urlencode(
@@ -114,12 +115,6 @@ async def graph(desk: Desk, request: Request) -> Response:
         ),
         hides=urlencode([("hide", one) for one in hidden]),
     )
-
-
-async def _known(store: KnowledgeGraph, name: str) -> str:
-    """Return the id of the entity that has this name or this id."""
-    found = await store.find_entities([name])
-    return found[0].id if found else name
 
 
 def _next(query: list[tuple[str, str]], listed: list[Entity]) -> str:

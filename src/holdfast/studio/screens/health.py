@@ -7,6 +7,7 @@ from starlette.responses import Response
 
 from holdfast.server.metric_names import METRICS
 from holdfast.studio.desk import Desk
+from holdfast.studio.samples import has_hybrid
 from holdfast.studio.screens.screen import Screen
 from holdfast.values.errors import NotSupportedError
 from holdfast.wiring.state import State
@@ -19,10 +20,10 @@ async def health(desk: Desk, request: Request) -> Response:
     """Show the engines and the backlogs."""
     state = desk.state(request)
     found = await state.ops.health()
-    waits: dict[str, int | float] = {
-        "events in Redis, not yet in Postgres": await state.ops.pending_events(),
-        "events not yet in the index of words": await state.ops.unindexed_events(),
-    }
+    waits: dict[str, int | float] = {}
+    if has_hybrid(state):
+        waits["events in Redis, not yet in Postgres"] = await state.ops.pending_events()
+    waits["events not yet in the index of words"] = await state.ops.unindexed_events()
     if desk.session(request).local:
         # These count all tenants, which only the operator of this machine may see.
         waits |= await _of_all_tenants(state)

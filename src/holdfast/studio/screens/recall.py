@@ -85,6 +85,7 @@ async def recall(desk: Desk, request: Request) -> Response:
         arms={arm: name for arm, name in ARMS.items() if arm in used},
         rules=RULES,
         best=max((one.score for one in found), default=0.0) or 1.0,
+        spelled=spelled(question),
         marked=lambda event: marked(event, words),
         seen=seen,
         facts=facts,
@@ -96,6 +97,15 @@ async def recall(desk: Desk, request: Request) -> Response:
         text_of=lambda event: event_text(event.type, event.payload),
         kept=urlencode([(name, one) for name, one in query.multi_items() if name != "near"]),
     )
+
+
+def spelled(question: str) -> dict[str, str]:
+    """Return the word of a question that each of its stems is from.
+
+    >>> spelled("Which databases?")
+    {'databas': 'databases'}
+    """
+    return {stem: word for word in re.findall(r"\w+", question) for stem in tokenize(word)}
 
 
 def marked(event: Event, words: set[str]) -> list[tuple[str, bool]]:

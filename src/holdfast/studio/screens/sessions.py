@@ -45,6 +45,7 @@ async def sessions(desk: Desk, request: Request) -> Response:
         sessions=found,
         query=query,
         agents=await desk.agents(request),
+        owners=await desk.owners(request),
         said={},
         next=urlencode([*kept, ("cursor", more)]) if more else "",
     )
@@ -68,6 +69,7 @@ async def _with_words(desk: Desk, request: Request, words: str) -> Response:
         sessions=list(found.values()),
         query=query,
         agents=await desk.agents(request),
+        owners=await desk.owners(request),
         said=said,
         next="",
     )

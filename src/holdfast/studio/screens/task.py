@@ -13,8 +13,8 @@ from holdfast.studio.screens.answer_form import form_of
 from holdfast.studio.screens.owner_view import seen_events, seen_task, seen_tasks
 from holdfast.studio.screens.screen import Screen
 from holdfast.studio.screens.task_actions import ACTIONS, answer_on, task_path, user_name
+from holdfast.studio.screens.task_family import first_message, read_family
 from holdfast.studio.screens.timeline import SHOWS, changes, picture, rows
-from holdfast.values.content import ChatMessage
 from holdfast.values.errors import InvalidInputError, NotFoundError
 from holdfast.values.ids import new_id
 from holdfast.values.lifecycle import TERMINAL, Actor, TaskState
@@ -55,6 +55,7 @@ async def task(desk: Desk, request: Request) -> Response:
     )
     # The first message follows the submit.
     first = await ledger.events(key, limit=3)
+    begun = first_message(first)
     if at >= last:
         then = await ledger.get(key, messages_limit=MESSAGES, max_bytes=MOST_BYTES)
     else:
@@ -74,7 +75,8 @@ async def task(desk: Desk, request: Request) -> Response:
         last=last,
         ended=ended,
         took=took.total_seconds(),
-        title=next((one.body.text for one in first if isinstance(one.body, ChatMessage)), key),
+        title=key if begun is None else begun.text,
+        family=await read_family(ledger, session, found, first),
         rows=rows(events, show),
         show=show,
         windowed=last > WHOLE,

@@ -11,13 +11,20 @@ from starlette.responses import RedirectResponse, Response
 
 from holdfast.contracts.tasks.ledger import TaskLedger
 from holdfast.studio.desk import Desk
-from holdfast.studio.notices import PARAMETER
+from holdfast.studio.notices import PARAMETER, PICKED
 from holdfast.studio.screens.answer_form import form_of
 from holdfast.studio.screens.inbox import WAITING
 from holdfast.studio.screens.owner_view import seen_tasks
 from holdfast.studio.screens.screen import Screen
 from holdfast.studio.screens.task_actions import task_path
-from holdfast.studio.screens.tasks_many import ACTIONS, ALL, FILTERS, asked, filters_of
+from holdfast.studio.screens.tasks_many import (
+    ALL,
+    FILTERS,
+    actions_on,
+    asked,
+    filters_of,
+    picked_of,
+)
 from holdfast.values.content import ChatMessage
 from holdfast.values.errors import InvalidInputError, NotFoundError
 from holdfast.values.ids import new_id
@@ -70,7 +77,9 @@ async def tasks(desk: Desk, request: Request) -> Response:
         total = sum(counts.states.get(state, 0) for state in chosen or TaskState)
         capped = bool(counts.least.intersection(chosen or TaskState))
     kept = [
-        (name, value) for name, value in query.multi_items() if name not in {"cursor", PARAMETER}
+        (name, value)
+        for name, value in query.multi_items()
+        if name not in {"cursor", PARAMETER, PICKED}
     ]
     filtered = any(name in query for name in FILTERS)
     return desk.page(
@@ -95,7 +104,15 @@ async def tasks(desk: Desk, request: Request) -> Response:
         agents=await _agents(ledger),
         next=urlencode([*kept, ("cursor", found.next_cursor)]) if found.next_cursor else "",
         asked=await asked(desk, request, filters),
+        picked=set(picked_of(_picked(desk, request))),
     )
+
+
+def _picked(desk: Desk, request: Request) -> str:
+    """Return the tasks that stay chosen: for each of them an action was just refused."""
+    if request.method == "POST":
+        return desk.form(request).get("tasks", "")
+    return request.query_params.get(PICKED, "")
 
 
 async def _agents(ledger: TaskLedger) -> list[str]:
@@ -152,4 +169,4 @@ async def submit(desk: Desk, request: Request) -> Response:
     return RedirectResponse(task_path(made.id), 303)
 
 
-SCREEN = Screen("/studio/tasks", tasks, {"submit": submit} | ACTIONS)
+SCREEN = Screen("/studio/tasks", tasks, {"submit": submit} | actions_on(tasks))

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from holdfast.contracts.tasks.ledger import TaskLedger
 from holdfast.studio.desk import Desk, back
-from holdfast.studio.notices import PARAMETER, notice
+from holdfast.studio.notices import PARAMETER, PICKED, notice, notice_text
+from holdfast.studio.problems import PROBLEM, Problem
 from holdfast.studio.screens.owner_view import seen_tasks
 from holdfast.studio.screens.screen import Handler
 from holdfast.studio.screens.task_actions import user_name
 from holdfast.values.errors import ConflictError, InvalidInputError, NotFoundError
+from holdfast.values.formats import short
 from holdfast.values.lifecycle import TaskState
 
 SINCE = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(days=7)}
 MOST_AT_ONCE = 200
+MOST_PICKED = 50
+Outcome = Literal["done", "asked", "ended", "refused"]
+"""What an action did to one task; ``asked`` is a request to the worker that holds it."""
+
 ALL = {"retry": "Run again", "pause": "Pause", "resume": "Resume", "cancel": "Cancel"}
 """The actions on all tasks that match a filter, with their labels."""
 
@@ -26,18 +35,32 @@ BATCH = 1_000
 BATCHES = 10
 """Batches of one request; if more tasks match, the page asks to continue."""
 
+_HELD = {
+    "cancel": frozenset({TaskState.WORKING}),
+    "pause": frozenset({TaskState.WORKING, TaskState.INPUT_REQUIRED, TaskState.AUTH_REQUIRED}),
+}
+"""The states in which a task is not stopped at once, but by its worker or after its answer."""
+
 FILTERS = ("state", "agent", "session", "context", "owner", "since", "worker", "q")
 
 
 def filters_of(desk: Desk, request: Request) -> dict[str, Any]:
     """Return the filter of a request as arguments for ``tasks.list``.
 
+    Raises ``InvalidInputError`` for a state or a time that is none: without it the filter would
+    match more than the reader asked for.
+
     ::
 
         page = await ledger.list(**filters_of(desk, request))
     """
     query = request.query_params
-    chosen = [state for state in query.getlist("state") if state in set(TaskState)]
+    chosen = [one for one in query.getlist("state") if one]
+    for one in chosen:
+        _check("state", one, [*TaskState])
+    since = query.get("since", "")
+    if since:
+        _check("since", since, [*SINCE])
     filters: dict[str, Any] = {
         "states": chosen or None,
         "agent": query.get("agent") or None,
@@ -47,9 +70,14 @@ def filters_of(desk: Desk, request: Request) -> dict[str, Any]:
     }
     if desk.session(request).operator and query.get("owner"):
         filters["owner"] = query["owner"]
-    if query.get("since") in SINCE:
-        filters["updated_after"] = datetime.now(UTC) - SINCE[query["since"]]
+    if since:
+        filters["updated_after"] = datetime.now(UTC) - SINCE[since]
     return filters
+
+
+def _check(name: str, value: str, known: Sequence[str]) -> None:
+    if value not in known:
+        raise InvalidInputError(name, f"must be one of {', '.join(known)}, not {short(value, 40)}")
 
 
 async def asked(desk: Desk, request: Request, filters: dict[str, Any]) -> dict[str, Any] | None:
@@ -61,7 +89,7 @@ async def asked(desk: Desk, request: Request, filters: dict[str, Any]) -> dict[s
     kept = [
         (name, value)
         for name, value in query.multi_items()
-        if name not in {"all", "cursor", PARAMETER}
+        if name not in {"all", "cursor", PARAMETER, PICKED}
     ]
     ids, more = await _matching(desk, request, what, filters)
     return {
@@ -103,34 +131,71 @@ async def _is_seen(desk: Desk, request: Request, task_id: str) -> bool:
     return found is not None and bool(seen_tasks(session, [found]))
 
 
-def _many(what: str) -> Handler:
-    """Return the form action that does ``what`` to each chosen task."""
+def _many(what: str, page: Handler) -> Handler:
+    """Return the form action that does ``what`` to each chosen task.
+
+    If it is possible for none, ``page`` shows the list again with what was chosen.
+    """
 
     async def act(desk: Desk, request: Request) -> Response:
         form = desk.form(request)
-        chosen = [one for one in form.get("tasks", "").split(",") if one][:MOST_AT_ONCE]
-        done, failures = 0, []
-        for one in dict.fromkeys(chosen):
-            try:
-                await _do(desk, request, what, one, form.get("submit_key", ""))
-                done += 1
-            except (ConflictError, InvalidInputError, NotFoundError) as error:
-                failures.append(str(error))
-        if failures and not done:
-            raise InvalidInputError("tasks", f"nothing was done: {failures[0]}")
-        return back(form, "/studio/tasks", {PARAMETER: notice(what, done, len(failures))})
+        counted: Counter[Outcome] = Counter()
+        refused: list[str] = []
+        for one in picked_of(form.get("tasks", "")):
+            outcome = await _tried(desk, request, what, one, form.get("submit_key", ""))
+            counted[outcome] += 1
+            if outcome == "refused":
+                refused.append(one)
+        ended, asked = counted["ended"], counted["asked"]
+        word = notice(what, counted["done"], len(refused), ended=ended, asked=asked)
+        if refused and len(refused) == counted.total():
+            error = InvalidInputError("tasks", notice_text(word))
+            request.scope[PROBLEM] = Problem("", error, form)
+            return await page(desk, request)
+        more = {PARAMETER: word}
+        if refused:
+            more[PICKED] = ",".join(refused[:MOST_PICKED])
+        return back(form, "/studio/tasks", more)
 
     return act
 
 
-async def _do(desk: Desk, request: Request, what: str, task_id: str, key: str) -> None:
+def picked_of(text: str) -> list[str]:
+    """Return the ids of tasks in a list with commas, each once.
+
+    >>> picked_of("t1,t2,,t1")
+    ['t1', 't2']
+    """
+    return list(dict.fromkeys(one for one in text.split(",") if one))[:MOST_AT_ONCE]
+
+
+async def _tried(desk: Desk, request: Request, what: str, task_id: str, key: str) -> Outcome:
+    try:
+        return await _do(desk, request, what, task_id, key)
+    except (ConflictError, InvalidInputError, NotFoundError):
+        return "refused"
+
+
+async def _do(desk: Desk, request: Request, what: str, task_id: str, key: str) -> Outcome:
     """Do ``what`` to a task; a retry with the same ``key`` submits one task only."""
-    if not await _is_seen(desk, request, task_id):
+    ledger = desk.state(request).tasks
+    before = await ledger.get(task_id, messages_limit=1, artifacts=False)
+    if before is None or not seen_tasks(desk.session(request), [before]):
         raise NotFoundError("task", task_id)
+    # The ledger takes these requests, and changes nothing.
+    if what == "cancel" and before.terminal:
+        return "ended"
+    if what == "pause" and before.state is TaskState.PAUSED:
+        return "refused"
+    if what == "resume" and before.state is not TaskState.PAUSED and not before.pause_requested:
+        return "refused"
     more: dict[str, Any] = {"by": user_name(desk, request)}
     if what == "retry":
         more["submit_key"] = f"{key}-{task_id}" if key else None
-    await getattr(desk.state(request).tasks, what)(task_id, **more)
+    after = await getattr(ledger, what)(task_id, **more)
+    if what == "cancel" and after.state is not TaskState.CANCELED:
+        return "ended" if after.terminal else "asked"
+    return "asked" if what == "pause" and after.state is not TaskState.PAUSED else "done"
 
 
 def _all(what: str) -> Handler:
@@ -140,15 +205,17 @@ def _all(what: str) -> Handler:
         filters = filters_of(desk, request)
         if not any(value is not None for value in filters.values()):
             raise InvalidInputError("all", "needs a filter: choose a state, an agent or an owner")
-        done = refused = 0
+        counted: Counter[Outcome] = Counter()
         more = True
         for _ in range(BATCHES):
-            changed, missed, more = await _batch(desk, request, what, filters)
-            done, refused = done + changed, refused + missed
-            if not more or not changed:
+            batch, more = await _batch(desk, request, what, filters)
+            counted += batch
+            if not more or not (batch["done"] or batch["asked"]):
                 break
-        extra = {PARAMETER: notice(what, done, refused)}
-        if more and done:
+        done, asked = counted["done"], counted["asked"]
+        refused = counted["refused"] + counted["ended"]
+        extra = {PARAMETER: notice(what, done, refused, asked=asked)}
+        if more and (done or asked):
             extra["all"] = what
         return back(desk.form(request), "/studio/tasks", extra)
 
@@ -157,24 +224,41 @@ def _all(what: str) -> Handler:
 
 async def _batch(
     desk: Desk, request: Request, what: str, filters: dict[str, Any]
-) -> tuple[int, int, bool]:
-    """Do ``what`` to a batch of matching tasks: how many changed, how many not, any more."""
+) -> tuple[Counter[Outcome], bool]:
+    """Do ``what`` to a batch of matching tasks: what came of it, and whether there are more."""
     if desk.session(request).operator and what != "resume":
         ledger, name = desk.state(request).tasks, user_name(desk, request)
         found = await getattr(ledger, f"{what}_many")(**_where(filters), limit=BATCH, by=name)
-        return len(found.task_ids), 0, found.more
+        asked = await _requested(ledger, what, filters, set(found.task_ids))
+        outcomes: dict[Outcome, int] = {"done": len(found.task_ids) - asked, "asked": asked}
+        return Counter(outcomes), found.more
     ids, more = await _matching(desk, request, what, filters)
-    done = refused = 0
-    for one in ids:
-        try:
-            await _do(desk, request, what, one, "studio-all")
-            done += 1
-        except (ConflictError, NotFoundError):
-            # It has changed since it was listed.
-            refused += 1
-    return done, refused, more
+    # They may have changed since they were listed.
+    return Counter([await _tried(desk, request, what, one, "studio-all") for one in ids]), more
 
 
-ACTIONS: dict[str, Handler] = {
-    what: _many(what) for what in ("cancel", "pause", "resume", "retry")
-} | {f"{what}-all": _all(what) for what in ALL}
+async def _requested(ledger: TaskLedger, what: str, filters: dict[str, Any], ids: set[str]) -> int:
+    """Count the tasks that ``what`` was only requested of: they are in the state that they were in.
+
+    Of more than ``BATCH`` such tasks the newest are counted.
+    """
+    held = _HELD.get(what, frozenset()).intersection(_where(filters)["states"])
+    if not held or not ids:
+        return 0
+    page = await ledger.list(**{**filters, "states": sorted(held)}, limit=BATCH)
+    return sum(
+        one.id in ids and (one.cancel_requested if what == "cancel" else one.pause_requested)
+        for one in page.tasks
+    )
+
+
+def actions_on(page: Handler) -> dict[str, Handler]:
+    """Return the actions on several tasks; ``page`` shows the list again if none was possible.
+
+    ::
+
+        Screen("/studio/tasks", tasks, actions_on(tasks))
+    """
+    return {what: _many(what, page) for what in ("cancel", "pause", "resume", "retry")} | {
+        f"{what}-all": _all(what) for what in ALL
+    }

@@ -24,13 +24,12 @@ class Chart extends HTMLElement {
     const { times, series, unit } = JSON.parse(this.dataset.chart), style = getComputedStyle(document.documentElement);
     const ink = (name) => style.getPropertyValue(name).trim();
     const axis = { stroke: ink("--ink3"), grid: { stroke: ink("--line2"), width: 1 }, ticks: { stroke: ink("--line"), width: 1 }, font: "11px Inter" };
-    const colours = ["--blue", "--green", "--amber", "--violet"].map(ink);
     this.plot?.destroy();
     this.plot = new window.uPlot({
       ...this.size(), legend: { show: false }, cursor: { show: false }, padding: [8, 22, 0, 0],
       scales: { x: { range: (_, low, high) => [Math.min(low, high - 60), high] }, y: { range: (_, low, high) => [0, Math.max(high ?? 1, 1) * 1.1] } },
       axes: [{ ...axis, space: 64, values: (_, all, _axis, _space, step) => all.map((one) => clock(one, step)) }, { ...axis, size: 58, values: (_, all) => all.map((one) => (Number.isInteger(one) || unit ? `${+one.toFixed(1)}${unit ? " " + unit : ""}` : "")) }],
-      series: [{}, ...series.map((one, at) => ({ label: one.name, stroke: colours[at % 4], width: 1.6, points: { show: times.length < 3 } }))],
+      series: [{}, ...series.map((one) => ({ label: one.name, stroke: ink(`--${one.colour}`), width: 1.6, points: { show: times.length < 3 } }))],
     }, [times, ...series.map((one) => one.values)], this);
   }
 }

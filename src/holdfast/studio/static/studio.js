@@ -14,9 +14,10 @@ let quiet;
 function say(text) {
   one("#say").textContent = text;
   clearTimeout(quiet);
-  quiet = setTimeout(() => (one("#say").textContent = ""), 4000);
+  quiet = setTimeout(() => (one("#say").textContent = ""), Math.max(4000, text.length * 90));
 }
 
+const begun = (form) => [...form.elements].some((each) => each.value !== (each.options ? ([...each.options].find((option) => option.defaultSelected)?.value ?? each.options[0]?.value) : each.defaultValue ?? each.value));
 let reading;
 async function renew() {
   reading?.abort();
@@ -32,10 +33,13 @@ async function renew() {
     return;
   }
   const page = new DOMParser().parseFromString(policy ? policy.createHTML(text) : text, "text/html");
+  const pointed = document.activeElement?.matches("[data-row]");
   const typing = document.activeElement?.matches("input,textarea,select");
   Idiomorph.morph(one("#main"), page.getElementById("main"), {
     ignoreActiveValue: typing,
     callbacks: {
+      // Why an action was refused is on this page only, not on the one that is read.
+      beforeNodeRemoved: (old) => !("stays" in (old.dataset ?? {})),
       // What a reader opened, chose or typed stays.
       beforeNodeMorphed(old, fresh) {
         if (old.nodeName === "DETAILS" && fresh.setAttribute) fresh.toggleAttribute("open", old.open);
@@ -46,10 +50,15 @@ async function renew() {
           return false;
         }
         if (old.matches?.("form") && old.contains(document.activeElement) && typing) return false;
+        // An answer that was refused or is half written stays until its question is another.
+        if (old.dataset?.question && old.dataset.question === fresh.dataset?.question && ("refused" in old.dataset || begun(old))) return false;
         if (old.matches?.("[data-one]")) fresh.checked = old.checked;
+        if (old.matches?.("[data-row].cur")) { fresh.classList.add("cur"); fresh.setAttribute("tabindex", -1); }
       },
     },
   });
+  // A row that the morph has moved lost the focus.
+  if (pointed) one(".cur")?.focus({ preventScroll: true });
   document.title = page.title;
   chosen();
 }
@@ -70,7 +79,7 @@ const kept = `holdfast-waiting-${csrf().slice(0, 9)}`;
 function badge(count) {
   if (count === undefined) return;
   try { localStorage.setItem(kept, count); } catch { /* the number shows with the next change */ }
-  for (const each of all("[data-waiting]")) { each.textContent = count > 99 ? "99+" : count; each.hidden = !count; }
+  for (const each of all("[data-waiting],[data-waits]")) { each.textContent = count > 99 ? "99+" : count; each.hidden = !count; }
 }
 badge(Number(localStorage.getItem(kept) ?? 0));
 const me = Math.random();
@@ -107,11 +116,17 @@ setInterval(() => {
   if (!document.hidden && one("[data-live]")?.dataset.live === "~") renew();
 }, 2000);
 
-// Durations of what goes on tick, by this machine's clock; it may differ from the server's.
-const span = (s) => (s < 60 ? `${Math.floor(s)} s` : s < 3600 ? `${Math.floor(s / 60)} m ${Math.floor(s % 60)} s` : s < 86400 ? `${Math.floor(s / 3600)} h ${Math.floor((s % 3600) / 60)} m` : `${Math.floor(s / 86400)} d`);
+// Durations of what goes on, and times that are told as "ago", tick by the server's clock. A page that the browser
+// kept has an old one, so that of this machine counts there.
+const kind = performance.getEntriesByType("navigation")[0]?.type, server = Date.parse(one("meta[name=now]")?.content);
+const ahead = kind === "back_forward" || !server ? 0 : server - Date.now();
+const span = (s) => (s < 60 ? `${Math.floor(s)} s` : s < 3600 ? `${Math.floor(s / 60)} m ${Math.floor(s % 60)} s` : s < 86400 ? `${Math.floor(s / 3600)} h ${Math.floor((s % 3600) / 60)} m` : `${Math.floor(s / 86400)} d ${Math.floor((s % 86400) / 3600)} h`);
+const past = (when) => (Date.now() + ahead - Date.parse(when)) / 1000;
+const ago = (s) => (Math.abs(s) < 1 ? "just now" : s < 0 ? `in ${span(-s)}` : `${span(s)} ago`);
 setInterval(() => {
   if (document.hidden) return;
-  for (const each of all("[data-since]")) each.textContent = span(Math.max(0, (Date.now() - Date.parse(each.dataset.since)) / 1000));
+  for (const each of all("[data-since]")) each.textContent = span(Math.max(0, past(each.dataset.since)));
+  for (const each of all("time[data-ago]")) each.textContent = ago(past(each.dateTime));
 }, 1000);
 
 // ---- time travel ---------------------------------------------------------------------------
@@ -165,6 +180,7 @@ addEventListener("click", (event) => {
   const data = found.dataset;
   if (data.step) travel(Number(one("[data-scrub]").value) + Number(data.step));
   else if (data.copy) navigator.clipboard?.writeText(data.copy).then(() => say("Copied."), () => say("The browser refused to copy."));
+  else if (data.open === "palette") palette();
   else if (data.open) document.getElementById(data.open).showModal();
   else if ("close" in data) found.closest("dialog").close();
   else if ("themeToggle" in data) {
@@ -178,7 +194,8 @@ addEventListener("click", (event) => {
 });
 addEventListener("submit", (event) => {
   const done = event.target.dataset?.done, text = event.submitter?.dataset.confirm ?? event.target.dataset?.confirm;
-  if (text && !confirm(text)) event.preventDefault();
+  const count = all("[data-one]:checked").length;
+  if (text && !confirm(text.replace("{n}", `${count} ${event.target.dataset.many || "task"}${count === 1 ? "" : "s"}`))) event.preventDefault();
   else if (done) sessionStorage.setItem("done", done);
 });
 // What was done is said on the page that follows, unless it shows an error.
@@ -187,8 +204,7 @@ sessionStorage.removeItem("done");
 if (done && !one("[role=alert]")) say(done);
 // The result of an action is said once: a page that is read again, or kept as a bookmark, has it not.
 const here = new URL(location);
-if (here.searchParams.has("did")) { here.searchParams.delete("did"); history.replaceState(null, "", here); const note = one("[data-note]"); if (note) { say(note.textContent); note.remove(); } }
-one(".nav[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+if (here.searchParams.has("did")) { here.searchParams.delete("did"); here.searchParams.delete("pick"); history.replaceState(null, "", here); const note = one("[data-note]"); if (note) { say(note.textContent); note.remove(); } }
 
 // ---- boards ----------------------------------------------------------------------------------
 async function move(card, to) {
@@ -227,15 +243,19 @@ function option(kind, text, to, note = "") {
   li.append(a);
   return li;
 }
+function palette() {
+  if (!one("#palette").open) one("#palette").showModal();
+  find(one("#palette input").value);
+}
 let asking, current = "";
 function find(text) {
-  const words = text.trim().toLowerCase(), has = (name) => words && name.toLowerCase().includes(words);
+  const words = text.trim().toLowerCase(), has = (name) => name.toLowerCase().includes(words);
   current = words;
   const pages = all(".nav").map((link) => [link.firstChild.nextSibling?.textContent || link.textContent, link.href]);
   const buttons = all("main [data-open],main .acts .btn:not([data-open])").map((button) => [button.textContent.trim(), () => button.click()]);
   const found = [
     ...pages.filter(([name]) => has(name)).map(([name, href]) => option("Page", name, href)),
-    ...[...buttons, ...COMMANDS].filter(([name]) => has(name)).map(([name, to]) => option("Command", name, to)),
+    ...[...buttons, ...COMMANDS].filter(([name]) => words && has(name)).map(([name, to]) => option("Command", name, to)),
   ];
   show(found);
   clearTimeout(asking);
@@ -272,16 +292,18 @@ function rows(key) {
   const found = all("[data-row]");
   if (!found.length) return false;
   let at = found.findIndex((row) => row.classList.contains("cur"));
-  if (key === "Enter") { if (at < 0) return false; location.href = found[at].dataset.href ?? found[at].dataset.row; return true; }
+  if (key === "Enter") { const to = found[at]?.dataset.href || found[at]?.dataset.row; if (to) location.href = to; return Boolean(to); }
   if (key === "x") { const box = found[at]?.querySelector("[data-one]"); if (box) { box.checked = !box.checked; chosen(); } return true; }
   found[at]?.classList.remove("cur");
   at = Math.min(Math.max(at + (key === "j" ? 1 : -1), 0), found.length - 1);
   found[at].classList.add("cur");
+  found[at].tabIndex = -1;
+  found[at].focus({ preventScroll: true });
   found[at].scrollIntoView({ block: "nearest" });
   return true;
 }
 addEventListener("keydown", (event) => {
-  if ((event.metaKey || event.ctrlKey) && event.key === "k") { event.preventDefault(); one("#palette").showModal(); return; }
+  if ((event.metaKey || event.ctrlKey) && event.key === "k") { event.preventDefault(); palette(); return; }
   if (event.target.matches("input:not([data-scrub]):not([type=checkbox]),select,textarea") || event.metaKey || event.ctrlKey || event.altKey || one("dialog[open]")) return;
   const key = event.key, card = event.target.closest("[data-card]"), range = one("[data-scrub]");
   if (Date.now() - going < 1500 && /^[a-z]$/.test(key)) { going = 0; const link = one(`[data-go="${key}"]`); if (link) location.href = link.href; return; }
@@ -298,11 +320,11 @@ addEventListener("keydown", (event) => {
   else if (key === "f" && one("[data-fork]")) { event.preventDefault(); const fork = one("[data-fork]"); fork.open = true; fork.querySelector("textarea,input:not([type=hidden])").focus(); }
   else if (key === "r" || key === "c") {
     const box = one(".cur [data-one]"), button = one(`main [data-key="${key}"]`);
-    if (box && !all("[data-one]:checked").length) { box.checked = true; chosen(); }
+    if (button && box && !all("[data-one]:checked").length) { box.checked = true; chosen(); }
     if (button && !button.closest("[hidden]")) button.click();
   }
-  else if (key === "/") { event.preventDefault(); const field = one("main input[type=search]"); if (field) field.focus(); else one("#palette").showModal(); }
-  else if (key === "a") { const field = one(".ask input:not([type=hidden]),.ask select,.ask textarea,.ask .options button"); if (field) { event.preventDefault(); field.focus(); } }
+  else if (key === "/") { event.preventDefault(); const field = one("main input[type=search]"); if (field) field.focus(); else palette(); }
+  else if (key === "a") { const fields = "input:not([type=hidden]),select,textarea,.options button", field = one(".ask.cur")?.querySelector(fields) ?? one(".ask")?.querySelector(fields); if (field) { event.preventDefault(); field.focus(); } }
   else if (key === "e") {
     const at = (row) => Number(new URL(row.querySelector(".no").href).searchParams.get("at"));
     const problems = all("[data-problem]"), next = problems.find((row) => at(row) > Number(range?.value)) ?? problems[0];
