@@ -148,6 +148,13 @@ AS $$
     FROM jsonb_array_elements_text(in_namespace::jsonb) WITH ORDINALITY AS e (label, at)
 $$;
 
+-- The text of a path, which sorts as the path: its labels, each with an end that sorts before all else.
+CREATE OR REPLACE FUNCTION holdfast.item_path_key(the_path text[]) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (
+    SELECT string_agg(replace(p.label, E'\x01', E'\x01\x02') || E'\x01\x01', '' ORDER BY p.at)
+    FROM unnest(the_path) WITH ORDINALITY AS p (label, at));
+
 -- The number of a namespace, which is made if there is none and in_make. Maintenance does not delete
 -- it before this transaction ends.
 CREATE OR REPLACE FUNCTION holdfast.open_item_namespace(
