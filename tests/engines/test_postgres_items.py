@@ -105,8 +105,7 @@ async def test_a_call_reads_the_rows_of_its_own_namespaces_alone() -> None:
         begin, end = engine_items._range(NOTES)
         where = ("default", "", begin, end)
         text, own, key = ['["notes","ana"]'], ["k1"], engine_items._path_key(NOTES)
-        none: list[Any] = []
-        put = (*("default", "", text, own, ["{}"], ["{}"]), [0], none, none, [None], [None], [""])
+        put = (*("default", "", text, own, ["{}"], ["{}"], ["{}"]), [None], [None], [""])
         async with as_keeper(engine) as keeper:
             await keeper.execute("ANALYZE")
         # Below the policies, where an index serves fewer comparisons.

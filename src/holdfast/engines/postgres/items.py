@@ -15,7 +15,7 @@ from holdfast.engines.postgres.filter_sql import FilterSql, filterable
 from holdfast.engines.postgres.queries import filled, load
 from holdfast.engines.postgres.vector import MAX_DIMENSION
 from holdfast.spi.items import ItemSearch, ItemStorage, ItemWrite, NamespaceQuery
-from holdfast.values.codec import decode_json, encode_json
+from holdfast.values.codec import decode_json, encode_json, encode_numbers
 from holdfast.values.items import Item, ItemHit, ItemKey, Namespace
 
 _SQL = load("items")
@@ -77,9 +77,7 @@ class PostgresItems(ItemStorage):
             [write.at.key for write in writes],
             [write.value for write in writes],
             [None if write.value is None else filterable(write.value, **scope) for write in writes],
-            [len(write.vectors) for write in writes],
-            [len(one) for write in writes for one in write.vectors],
-            [number for write in writes for one in write.vectors for number in one],
+            [_vectors(write.vectors) for write in writes],
             [write.ttl_seconds for write in writes],
             [write.expected for write in writes],
             [write.subject for write in writes],
@@ -183,6 +181,11 @@ def _range(prefix: Sequence[str]) -> tuple[str, str]:
     """Return the bounds of the keys of all paths with a prefix: the least, and one after all."""
     key = _path_key(prefix)
     return key, f"{key[:-1]}\x02" if key else _LAST
+
+
+def _vectors(vectors: Sequence[list[float]]) -> str:
+    """Return vectors as a Postgres array literal of pgvector values."""
+    return "{" + ",".join(f'"{encode_numbers(one)}"' for one in vectors) + "}"
 
 
 def _key(row: Any) -> ItemKey:

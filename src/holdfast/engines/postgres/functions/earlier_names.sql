@@ -1,4 +1,4 @@
--- version: 13
+-- version: 14
 -- Functions that processes of an earlier version call while this one is rolled out. They do not say
 -- what a filter sees of a body: it is read from the body when one asks.
 
@@ -309,19 +309,9 @@ CREATE OR REPLACE FUNCTION holdfast.put_items(
 LANGUAGE plpgsql
 AS $$
 BEGIN
-    RETURN (
-        WITH v AS (
-            SELECT i.at, n.place, n.one::real[] AS numbers
-            FROM unnest(in_vectors) WITH ORDINALITY AS i (vectors, at)
-            CROSS JOIN LATERAL unnest(i.vectors::public.vector[]) WITH ORDINALITY AS n (one, place)
-        )
-        SELECT holdfast.put_items_about(
-            in_tenant, in_owner, in_namespaces, in_keys, in_values, in_filterables,
-            ARRAY(SELECT cardinality(i::public.vector[]) FROM unnest(in_vectors) AS i),
-            ARRAY(SELECT cardinality(v.numbers) FROM v ORDER BY v.at, v.place),
-            ARRAY(SELECT n FROM v CROSS JOIN LATERAL unnest(v.numbers) WITH ORDINALITY AS u (n, at)
-                  ORDER BY v.at, v.place, u.at),
-            in_ttl_seconds, in_expected, array_fill(''::text, ARRAY[cardinality(in_keys)])));
+    RETURN holdfast.put_items_about(
+        in_tenant, in_owner, in_namespaces, in_keys, in_values, in_filterables, in_vectors,
+        in_ttl_seconds, in_expected, array_fill(''::text, ARRAY[cardinality(in_keys)]));
 END
 $$;
 

@@ -1,14 +1,13 @@
--- version: 5
+-- version: 7
 -- JSON objects under a namespace and a key.
 
 -- Stores items and deletes those whose value is NULL, all or none; returns their new versions, 0 for
 -- a deleted one. A namespace is the JSON text of its path. The items are sorted by namespace and
 -- key, so that two calls lock them in the same order and never wait for each other in a circle.
--- in_counts: how many vectors each item has; then how long each of these is, and the numbers of all.
 CREATE OR REPLACE FUNCTION holdfast.put_items_about(
     in_tenant text, in_owner text, in_namespaces text[], in_keys text[], in_values text[],
-    in_filterables text[], in_counts int[], in_dimensions int[], in_numbers real[],
-    in_ttl_seconds double precision[], in_expected bigint[], in_subjects text[]
+    in_filterables text[], in_vectors text[], in_ttl_seconds double precision[],
+    in_expected bigint[], in_subjects text[]
 ) RETURNS bigint[]
 LANGUAGE plpgsql
 AS $$
@@ -20,8 +19,6 @@ DECLARE
     actual bigint;
     until timestamptz;
     versions bigint[] := '{}';
-    vectors_read int := 0;
-    numbers_read int := 0;
     -- In variables: with the elements of the arrays in their place this function crashed Citus 14.0.1.
     this_key text;
     this_value text;
@@ -34,13 +31,7 @@ BEGIN
         this_key := in_keys[i];
         this_value := in_values[i];
         this_filterable := in_filterables[i]::jsonb;
-        this_vectors := '{}';
-        FOR n IN vectors_read + 1 .. vectors_read + in_counts[i] LOOP
-            this_vectors := this_vectors
-                || in_numbers[numbers_read + 1 : numbers_read + in_dimensions[n]]::public.vector;
-            numbers_read := numbers_read + in_dimensions[n];
-        END LOOP;
-        vectors_read := vectors_read + in_counts[i];
+        this_vectors := in_vectors[i]::public.vector[];
         this_ttl := in_ttl_seconds[i];
         this_subject := in_subjects[i];
         IF i = 1 OR in_namespaces[i] <> in_namespaces[i - 1] THEN

@@ -1,7 +1,7 @@
 -- name: put
 -- Store and delete items, all or none; their new versions.
-SELECT holdfast.put_items_about($1, $2, $3::text[], $4::text[], $5::text[], $6::text[], $7::int[],
-    $8::int[], $9::real[], $10::double precision[], $11::bigint[], $12::text[]);
+SELECT holdfast.put_items_about($1, $2, $3::text[], $4::text[], $5::text[], $6::text[], $7::text[],
+    $8::double precision[], $9::bigint[], $10::text[]);
 
 -- name: get
 -- The items with the keys $4 in the namespaces with the path keys $3.
