@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import aclosing
+
 import msgspec
 
 from holdfast.sealing.data_keys import context_of
+from holdfast.spi.archive.kinds import KINDS, UNSEALED
 from holdfast.spi.archive.records import DataKeyRecord, Record
+from holdfast.spi.archive.storage import ArchiveStorage
 from holdfast.spi.key_provider import KeyProvider
 from holdfast.values.errors import CodecError, InvalidInputError, NotSupportedError, SealedError
 
@@ -106,3 +110,19 @@ def without_wrapping(record: Record) -> Record:
     if isinstance(record, DataKeyRecord):
         return msgspec.structs.replace(record, kek="", wrapped=b"")
     return record
+
+
+async def has_content(storage: ArchiveStorage) -> bool:
+    """Return whether there are records that a sealed tenant would have sealed.
+
+    ::
+
+        await has_content(storage)
+    """
+    async with storage.snapshot() as snapshot:
+        for kind in KINDS:
+            if kind.name in storage.kinds and kind.name not in UNSEALED:
+                async with aclosing(snapshot.records(kind.name)) as found:
+                    if await anext(found, None) is not None:
+                        return True
+    return False

@@ -261,22 +261,6 @@ async def copy_tenant(
     return ArchiveReport(tenant, digests, count.bytes, count.blobs)
 
 
-async def has_content(storage: ArchiveStorage) -> bool:
-    """Return whether there are records that a sealed tenant would have sealed.
-
-    ::
-
-        await has_content(storage)
-    """
-    async with storage.snapshot() as snapshot:
-        for kind in KINDS:
-            if kind.name in storage.kinds and kind.name not in UNSEALED:
-                async with aclosing(snapshot.records(kind.name)) as found:
-                    if await anext(found, None) is not None:
-                        return True
-    return False
-
-
 async def _copy_kind(
     snapshot: ArchiveSnapshot,
     target: ArchiveStorage,

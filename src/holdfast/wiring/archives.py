@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 from holdfast.spi.archive.storage import ArchiveStorage
 from holdfast.spi.key_provider import KeyProvider
 from holdfast.values.errors import InvalidInputError, NotSupportedError, UnavailableError
-from holdfast.wiring.archive_keys import ArchiveKeys
+from holdfast.wiring.archive_keys import ArchiveKeys, has_content
 from holdfast.wiring.archive_runs import (
     ArchiveReport,
     OnProgress,
     copy_tenant,
     export_archive,
-    has_content,
     import_archive,
 )
 from holdfast.wiring.connections import ATTRIBUTES, Connections
