@@ -20,7 +20,7 @@ from holdfast.values.errors import InvalidInputError
 VERSION = 1
 MANIFEST = "manifest.json"
 MAX_MANIFEST_BYTES = 64 << 20
-SEGMENT_BYTES = 16 << 20
+SEGMENT_BYTES = 8 << 20
 """The size in bytes after which the next segment begins."""
 MAX_SEGMENT_BYTES = 64 << 20
 """The maximal size in bytes of a segment with more than one record."""

@@ -1,4 +1,4 @@
--- version: 8
+-- version: 9
 -- Recall: the candidates of a question, by words and by meaning.
 
 -- The first events of agents by words and those by meaning, each at least the_limit, with both scores and
@@ -289,8 +289,8 @@ BEGIN
     IF the_key IS NULL AND one.near_dimension = dimension THEN
         -- For this transaction, which is one statement: the scan goes on until enough rows pass.
         PERFORM set_config('hnsw.iterative_scan', 'relaxed_order', true),
-                -- Of 200,000 vectors, 132 miss a tenth of the nearest, and 400 a twenty-fifth.
-                set_config('hnsw.ef_search', least(greatest(the_limit + 32, 400), 1000)::text, true);
+                -- Of 200,000 vectors, 270 miss a twentieth of the nearest five.
+                set_config('hnsw.ef_search', least(greatest(the_limit + 32, 270), 1000)::text, true);
         EXECUTE format(
             'SELECT array_agg(x.number ORDER BY x.number) FROM ('
             '    SELECT v.session_key, v.epoch, v.seq FROM holdfast.event_vectors v'
