@@ -113,19 +113,47 @@ class _History:
         return {word for row in rows for word in (row["words"] or row["lexeme"]).split(" ")}
 
 
-@pytest.mark.parametrize("seed", range(1, 15))
-async def test_recall_of_a_random_history_is_that_of_memory(seed: int) -> None:
+async def _agree(seed: int, engine: Postgres, keeper: Any) -> None:
+    """Make a random history on both, and compare what they answer after each step."""
     memory = InMemoryHarness()
     await memory.open()
+    store = EpisodicMemory(PostgresEpisodes(engine))
+    history = _History(seed, (store, memory.store("episodes")), keeper)
+    try:
+        for _ in range(14):
+            await history.step()
+            await history.check()
+        unique = {word for word in await history.words() if word.startswith("u")}
+        assert unique <= {f"u{one[1:]}" for one in history.left}
+    finally:
+        await memory.close()
+
+
+@pytest.mark.parametrize("seed", range(1, 15))
+async def test_recall_of_a_random_history_is_that_of_memory(seed: int) -> None:
     async with migrated_database() as url:
         engine = await Postgres.open(url, max_connections=2)
-        store = EpisodicMemory(PostgresEpisodes(engine))
         async with as_keeper(engine) as keeper:
-            history = _History(seed, (store, memory.store("episodes")), keeper)
-            for _ in range(14):
-                await history.step()
-                await history.check()
-            unique = {word for word in await history.words() if word.startswith("u")}
-            assert unique <= {f"u{one[1:]}" for one in history.left}
+            await _agree(seed, engine, keeper)
         await engine.aclose()
-    await memory.close()
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes"),
+    [
+        ("WHERE b.ctid = h.at AND NOT h.empty", "WHERE false"),
+        ("WHERE b.ctid = h.at AND h.empty", "WHERE false"),
+    ],
+    ids=["a row that is not rewritten", "a row that is not deleted"],
+)
+async def test_a_random_history_finds(was: str, becomes: str) -> None:
+    async with migrated_database() as url:
+        engine = await Postgres.open(url, max_connections=2)
+        async with as_keeper(engine) as keeper:
+            function = "SELECT pg_get_functiondef('holdfast.unindex_events'::regproc)"
+            text = await keeper.fetchval(function)
+            assert was in text
+            await keeper.execute(text.replace(was, becomes))
+            with pytest.raises(AssertionError):
+                await _agree(1, engine, keeper)
+        await engine.aclose()
