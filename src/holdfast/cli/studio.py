@@ -41,7 +41,7 @@ def studio(
     """Open Studio in a browser: tasks, questions, boards, sessions, recall, facts, graph, health.
 
     It listens on this machine only, and prints a link that works once, within five minutes; run
-    the command again for another. Whoever has the link can read and change everything in the
+    the command again for another. Anyone who has the link can read and change everything in the
     tenant.
 
     For example:
