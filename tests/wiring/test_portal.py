@@ -152,3 +152,21 @@ async def test_a_child_of_a_fork_is_told_to_open_its_own(monkeypatch: pytest.Mon
         monkeypatch.setattr(os, "getpid", lambda: -1)
         with pytest.raises(ConfigError, match="fork"):
             await portal.arun(_add(state, "x"))
+
+
+class _DeathError(BaseException):
+    """As what some libraries raise: no error that ``except Exception`` catches."""
+
+
+@pytest.mark.parametrize("error", [ValueError("no"), _DeathError()])
+@pytest.mark.parametrize("settle", [False, True])
+async def test_a_caller_gets_whatever_its_work_raises(
+    error: BaseException, *, settle: bool
+) -> None:
+    async def work() -> None:
+        await asyncio.sleep(0)
+        raise error
+
+    async with holdfast.open("memory:") as state, asyncio.timeout(60):
+        with pytest.raises(type(error)):
+            await Portal(state).arun(work(), settle=settle)

@@ -190,9 +190,12 @@ async def _into(work: Coroutine[Any, Any, T], result: asyncio.Future[T]) -> None
     except asyncio.CancelledError:
         result.cancel()
         raise
-    except Exception as error:  # noqa: BLE001 - the caller gets it
+    except BaseException as error:
+        # Whatever it is, the caller gets it: it would wait for ever.
         if not result.done():
             result.set_exception(error)
+        if isinstance(error, (KeyboardInterrupt, SystemExit)):
+            raise
     else:
         if not result.done():
             result.set_result(found)
