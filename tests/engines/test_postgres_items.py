@@ -24,7 +24,12 @@ from holdfast.values.ids import new_ref
 from holdfast.values.items import ItemKey, ItemPut
 from tests.engines.item_writer import KEYS
 from tests.engines.postgres import PostgresHarness, server
-from tests.engines.postgres_database import as_keeper, empty_database, migrated_database
+from tests.engines.postgres_database import (
+    as_keeper,
+    connected,
+    empty_database,
+    migrated_database,
+)
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 NOTES = ("notes", "ana")
@@ -209,6 +214,42 @@ async def test_a_put_waits_for_another_one_of_the_same_item_and_then_sees_it() -
     hits = await store.search(())
     assert [hit.item.value for hit in hits] == [{"by": won}] * 3
     await harness.close()
+
+
+async def test_deletes_of_several_items_lock_those_that_are_absent() -> None:
+    """A put of what a call has found absent comes before all of that call or after it."""
+    new = {"by": "the put"}
+    async with empty_database() as url, holdfast.open(url, background=False) as state:
+        for space in (NOTES, ("absent",)):
+            await state.items.put_many([ItemPut(NOTES, "m", {}), ItemPut(NOTES, "z", {})])
+            async with connected(url) as holder:
+                async with holder.transaction():
+                    await holder.execute("SELECT FROM holdfast.items WHERE key = 'm' FOR UPDATE")
+                    gone = [(space, "a"), (NOTES, "m"), (NOTES, "z"), (("zoo",), "a")]
+                    deletes = asyncio.create_task(
+                        state.items.put_many([ItemPut(*one, None) for one in gone])
+                    )
+                    await _until_waiting(url, 1, deletes)
+                    put = asyncio.create_task(
+                        state.items.put_many([ItemPut(space, "a", new), ItemPut(NOTES, "z", new)])
+                    )
+                    await _until_waiting(url, 2, put)
+                await asyncio.gather(deletes, put)
+            left = {(hit.item.key, hit.item.value["by"]) for hit in await state.items.search(())}
+            assert left == {("a", "the put"), ("z", "the put")}, space
+            await state.items.put_many([ItemPut(space, "a", None), ItemPut(NOTES, "z", None)])
+            assert await state.items.search(()) == []
+
+
+async def _until_waiting(url: str, many: int, last: asyncio.Task[Any]) -> None:
+    """Return once so many calls wait for a lock, or the last of them has ended."""
+    waiting = (
+        "SELECT count(*) FROM pg_stat_activity "
+        "WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    )
+    async with connected(url) as other:
+        while not last.done() and await other.fetchval(waiting) < many:
+            await asyncio.sleep(0.01)
 
 
 async def test_kill_9_under_puts_leaves_each_call_whole_and_loses_no_acknowledged_one() -> None:

@@ -1,9 +1,11 @@
--- version: 7
+-- version: 8
 -- JSON objects under a namespace and a key.
 
 -- Stores items and deletes those whose value is NULL, all or none; returns their new versions, 0 for
 -- a deleted one. A namespace is the JSON text of its path. The items are sorted by namespace and
 -- key, so that two calls lock them in the same order and never wait for each other in a circle.
+-- A call of several items locks absent ones too: else another call could put what this one has found
+-- absent, and lose what it has put to the deletes that follow here.
 CREATE OR REPLACE FUNCTION holdfast.put_items_about(
     in_tenant text, in_owner text, in_namespaces text[], in_keys text[], in_values text[],
     in_filterables text[], in_vectors text[], in_ttl_seconds double precision[],
@@ -40,7 +42,7 @@ BEGIN
         END IF;
         IF space IS NULL THEN
             space := holdfast.open_item_namespace(
-                in_tenant, in_owner, labels, in_values[i] IS NOT NULL);
+                in_tenant, in_owner, labels, in_values[i] IS NOT NULL OR cardinality(in_keys) > 1);
         END IF;
         LOOP
             SELECT * INTO stored FROM holdfast.items s
@@ -58,6 +60,15 @@ BEGIN
                     'expected', in_expected[i], 'actual', actual));
             END IF;
             IF in_values[i] IS NULL THEN
+                IF stored.version IS NULL AND cardinality(in_keys) > 1 THEN
+                    -- A row that this transaction deletes again: a put of this item waits for it.
+                    INSERT INTO holdfast.items (
+                        tenant, namespace, key, version, created_at, updated_at, vectors, value,
+                        filterable)
+                    VALUES (in_tenant, space, this_key, 0, moment, moment, '{}', 'null', 'null')
+                    ON CONFLICT (tenant, namespace, key) DO NOTHING;
+                    CONTINUE WHEN NOT FOUND;
+                END IF;
                 DELETE FROM holdfast.items s
                 WHERE s.tenant = in_tenant AND s.namespace = space AND s.key = this_key;
                 versions := versions || 0::bigint;
