@@ -8,11 +8,11 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from holdfast.engines.postgres.escape import escape, unescape
 from holdfast.engines.postgres.filter_sql import filterable
 from holdfast.engines.postgres.index_key import index_key
+from holdfast.engines.postgres.packed_vectors import unpack
 from holdfast.engines.postgres.payloads import stored_filterable
 from holdfast.spi.archive import records as of
 from holdfast.spi.archive import task_records as of_tasks
@@ -31,8 +31,7 @@ _relationship = msgspec.json.Decoder(Relationship)
 
 
 def _packed(sent: bytes) -> bytes:
-    # The format of pgvector: two 16-bit numbers as a header, then the floats, big-endian.
-    return np.frombuffer(sent, dtype=">f4", offset=4).astype("<f4").tobytes()
+    return unpack(sent).astype("<f4").tobytes()
 
 
 def _texts(stored: str) -> dict[str, str]:

@@ -9,6 +9,7 @@ import asyncpg
 from holdfast.engines.postgres import migrate
 from holdfast.engines.postgres.errors import connecting, mapped
 from holdfast.engines.postgres.hosts import connector
+from holdfast.engines.postgres.packed_vectors import pack_vectors
 from holdfast.engines.postgres.roles import APP_ROLE, login_role, make_roles, may_work
 from holdfast.values.errors import ConfigError, SchemaError
 
@@ -23,6 +24,7 @@ async def connected_pool(url: str, *, pooler: bool, session: dict[str, str], **h
         pool = await asyncpg.create_pool(
             url,
             connect=connector(url),
+            init=pack_vectors,
             min_size=0,
             reset=_nothing_to_reset,
             # A transaction pooler supports neither named statements nor startup settings.
@@ -59,6 +61,8 @@ async def prepare(pool: Any, *, auto_migrate: bool) -> str:
                     if isinstance(error.__cause__, asyncpg.InsufficientPrivilegeError):
                         raise _not_allowed(found, error.__cause__) from error
                     raise
+                # Those that were opened before pgvector was there do not pack vectors.
+                await pool.expire_connections()
             login, mighty = await login_role(connection)
             if not mighty:
                 return ""

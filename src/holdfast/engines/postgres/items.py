@@ -12,6 +12,7 @@ import numpy as np
 from holdfast.engines.cosine import rounded_cosines
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.filter_sql import FilterSql, filterable
+from holdfast.engines.postgres.packed_vectors import unpack
 from holdfast.engines.postgres.queries import filled, load
 from holdfast.engines.postgres.vector import MAX_DIMENSION
 from holdfast.spi.items import ItemSearch, ItemStorage, ItemWrite, NamespaceQuery
@@ -162,8 +163,7 @@ def _scores(query: list[float], rows: Sequence[Any]) -> list[float | None]:
     vectors = [one for row in rows for one in row["vectors"]]
     if not vectors:
         return [None] * len(rows)
-    # The format of pgvector: two 16-bit numbers as a header, then the floats, big-endian.
-    matrix = np.array([np.frombuffer(one, dtype=">f4", offset=4) for one in vectors])
+    matrix = np.array([unpack(one) for one in vectors])
     found = iter(rounded_cosines(query, matrix).tolist())
     return [max(islice(found, len(row["vectors"])), default=None) for row in rows]
 

@@ -14,6 +14,8 @@ import re
 from functools import lru_cache
 from typing import LiteralString
 
+from holdfast.engines.postgres.packed_vectors import with_packed_vectors
+
 _FIRST = re.compile(r"\$1(?![0-9])")
 _TYPED = "($1::holdfast.for_tenant)"
 _ALONE = re.compile(r"/\* alone: \*/.*?/\* end \*/", re.DOTALL)
@@ -35,6 +37,16 @@ def for_tenant(sql: LiteralString) -> LiteralString:
     if not count:
         raise ValueError(f"a statement without a tenant as $1: {sql}")
     return found
+
+
+@lru_cache(maxsize=_STATEMENTS)
+def for_packed_tenant(sql: LiteralString) -> LiteralString:
+    """Return a tenant's statement for connections that pack vectors.
+
+    >>> for_packed_tenant("SELECT $2::real[]::public.vector WHERE $1 <> ''")
+    "SELECT $2::public.vector WHERE ($1::holdfast.for_tenant) <> ''"
+    """
+    return for_tenant(with_packed_vectors(sql))
 
 
 @lru_cache(maxsize=_STATEMENTS)

@@ -11,6 +11,7 @@ from holdfast.engines.cosine import rounded_cosines
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.filter_sql import FilterSql, filterable, held
 from holdfast.engines.postgres.indexes import Near
+from holdfast.engines.postgres.packed_vectors import unpack
 from holdfast.engines.postgres.queries import filled, load
 from holdfast.spi.document_draft import DocumentDraft, stored_document, stored_result
 from holdfast.spi.vectors import Nearest, VectorStorage
@@ -155,5 +156,4 @@ def _ranked(query: list[float], limit: int, rows: list[Any]) -> list[SearchResul
 
 
 def _numbers(row: Any) -> np.ndarray[Any, np.dtype[np.float32]]:
-    # The format of pgvector: two 16-bit numbers as a header, then the floats, big-endian.
-    return np.frombuffer(row["embedding"], dtype=">f4", offset=4)
+    return unpack(row["embedding"])

@@ -87,7 +87,7 @@ WITH scope AS MATERIALIZED (
     FROM scope s
     JOIN holdfast.fact_vectors v
         ON v.tenant = $1 AND v.scope = s.key AND v.model = $11
-            AND v.dimension = cardinality($12::real[])
+            AND v.dimension = public.vector_dims((SELECT $12::real[]::public.vector))
     WHERE v.expires_at IS NULL OR v.expires_at > s.now
 ), links AS (
     SELECT l.number, max(e.counts) AS counts

@@ -17,8 +17,8 @@
 -- $21 about how many waiting events, and $22 messages before them.
 SELECT s.*, w.*
 FROM holdfast.search_events(
-    $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16::text::jsonpath,
-    $17::text::jsonb, $18, $19, $20, $21) s
+    $1, $2, $3, $4, $5, $6, $7, $8::real[]::public.vector::real[], $9, $10, $11, $12,
+    $13, $14, $15, $16::text::jsonpath, $17::text::jsonb, $18, $19, $20, $21) s
 LEFT JOIN LATERAL holdfast.waiting_events(
     $1, CASE WHEN s.indexing THEN s.queued END, $21, $22) w ON true;
 
@@ -53,8 +53,8 @@ WITH agents AS MATERIALIZED (
     SELECT f.session_key, f.epoch, f.seq, f.distance
     FROM split a
     CROSS JOIN LATERAL holdfast.near_events(
-        $1, CASE WHEN a.indexed THEN a.agent END, $3, $5, $7, $8, $9, $10, $11::text::jsonpath,
-        $12::text::jsonb) f
+        $1, CASE WHEN a.indexed THEN a.agent END, $3::real[]::public.vector::real[], $5, $7, $8, $9,
+        $10, $11::text::jsonpath, $12::text::jsonb) f
     WHERE (SELECT dimension = $4 FROM asked)
     UNION ALL
     SELECT v.session_key, v.epoch, v.seq,
