@@ -111,6 +111,7 @@ async def test_a_call_reads_the_rows_of_its_own_namespaces_alone() -> None:
         where = ("default", "", begin, end)
         text, own, key = ['["notes","ana"]'], ["k1"], engine_items._path_key(NOTES)
         put = (*("default", "", text, own, ["{}"], ["{}"], ["{}"]), [None], [None], [""])
+        one = (*("default", "", [*NOTES], key, "k1", "{}", "{}", EAST), None, None, "")
         async with as_keeper(engine) as keeper:
             await keeper.execute("ANALYZE")
         # Below the policies, where an index serves fewer comparisons.
@@ -123,6 +124,7 @@ async def test_a_call_reads_the_rows_of_its_own_namespaces_alone() -> None:
                     connection, sql["get_refreshed"], "default", "", text, own
                 ),
                 "put": await _rows_read(connection, sql["put"], *put),
+                "put one": await _rows_read(connection, sql["put_one"], *one),
                 "search": await _rows_read(connection, sql["search"], *where, 10, 0),
                 "near": await _rows_read(
                     connection, sql["search_near"], *where, 10, 0, EAST, 2, 1e-6
@@ -239,6 +241,28 @@ async def test_deletes_of_several_items_lock_those_that_are_absent() -> None:
             assert left == {("a", "the put"), ("z", "the put")}, space
             await state.items.put_many([ItemPut(space, "a", None), ItemPut(NOTES, "z", None)])
             assert await state.items.search(()) == []
+
+
+async def test_a_put_that_waits_for_another_one_has_the_later_version() -> None:
+    async with empty_database() as url, holdfast.open(url, background=False) as state:
+        await state.items.put_many([ItemPut(NOTES, "k", {"by": "nobody"})])
+        async with connected(url) as first:
+            async with first.transaction():
+                await first.execute("SELECT FROM holdfast.items FOR UPDATE")
+                second = asyncio.create_task(
+                    state.items.put_many([ItemPut(NOTES, "k", {"by": "second"})])
+                )
+                await _until_waiting(url, 1, second)
+                before, at = await first.fetchrow(
+                    "UPDATE holdfast.items SET updated_at = clock_timestamp(), "
+                    "version = nextval('holdfast.item_versions') RETURNING version, updated_at"
+                )
+            [version] = await second
+        [found] = await state.items.get_many([ItemKey(NOTES, "k")])
+        assert found is not None
+        assert found.value == {"by": "second"}
+        assert found.version == version > before
+        assert found.updated_at > at
 
 
 async def _until_waiting(url: str, many: int, last: asyncio.Task[Any]) -> None:

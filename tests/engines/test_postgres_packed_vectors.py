@@ -62,7 +62,7 @@ async def test_our_own_connections_send_vectors_as_such() -> None:
         engine = await Postgres.open(url, max_connections=1)
         await _put_and_found(engine)
         async with engine.connection(writes=False) as lent:
-            for statement in ("%row_number() OVER (ORDER BY f.distance%",):
+            for statement in ("%put_item(%", "%row_number() OVER (ORDER BY f.distance%"):
                 [row] = await lent.bare.fetch(types, statement)
                 assert "vector" in row["parameter_types"], statement
         await engine.aclose()

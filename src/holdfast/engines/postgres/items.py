@@ -70,22 +70,38 @@ class PostgresItems(ItemStorage):
 
     async def put(self, owner: str, writes: Sequence[ItemWrite]) -> list[int]:
         """Store and delete items in one transaction. Returns their versions."""
-        scope = {"tenant": self._tenant, "collection": owner}
+        # Not idempotent: a retry would undo a put that another process made in between.
+        if len(writes) == 1 and len(writes[0].vectors) <= 1:
+            [write] = writes
+            return [
+                await self._engine.fetchval(
+                    _SQL["put_one"],
+                    *(self._tenant, owner, list(write.at.namespace), _path_key(write.at.namespace)),
+                    *(write.at.key, write.value, self._filterable(owner, write)),
+                    *(write.vectors[0] if write.vectors else None, write.ttl_seconds),
+                    *(write.expected, write.subject),
+                    safe=False,
+                )
+            ]
         versions: list[int] = await self._engine.fetchval(
             _SQL["put"],
             *(self._tenant, owner),
             [encode_json(list(write.at.namespace)) for write in writes],
             [write.at.key for write in writes],
             [write.value for write in writes],
-            [None if write.value is None else filterable(write.value, **scope) for write in writes],
+            [self._filterable(owner, write) for write in writes],
             [_vectors(write.vectors) for write in writes],
             [write.ttl_seconds for write in writes],
             [write.expected for write in writes],
             [write.subject for write in writes],
-            # Not idempotent: a retry would undo a put that another process made in between.
             safe=False,
         )
         return versions
+
+    def _filterable(self, owner: str, write: ItemWrite) -> str | None:
+        if write.value is None:
+            return None
+        return filterable(write.value, tenant=self._tenant, collection=owner)
 
     async def search(self, owner: str, search: ItemSearch) -> list[ItemHit]:
         """Return items, the closest vector first; without a query, the newest first."""

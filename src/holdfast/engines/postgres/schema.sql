@@ -1324,6 +1324,7 @@ CREATE VIEW holdfast.task_records AS
 --   put_checkpoint_writes(in_tenant text, in_thread text, in_namespace text, in_id text, in_tasks text[], in_indexes integer[], in_paths text[], in_channels text[], in_kinds text[], in_values bytea[]) RETURNS void
 --   put_documents(the_tenant text, the_collection text, replacing boolean, the_ids text[], the_contents text[], the_metadata text[], the_filterables text[], the_dimensions integer[], the_numbers real[], the_subjects text[]) RETURNS void
 --   put_entities(the_tenant text, the_ids text[], the_bodies text[], named text[], the_names text[], the_subjects text[]) RETURNS void
+--   put_item(in_tenant text, in_owner text, in_path text[], in_path_key text, in_key text, in_value text, in_filterable jsonb, in_vector vector, in_ttl_seconds double precision, in_expected bigint, in_subject text) RETURNS bigint
 --   put_items(in_tenant text, in_owner text, in_namespaces text[], in_keys text[], in_values text[], in_filterables text[], in_vectors text[], in_ttl_seconds double precision[], in_expected bigint[]) RETURNS bigint[]
 --   put_items_about(in_tenant text, in_owner text, in_namespaces text[], in_keys text[], in_values text[], in_filterables text[], in_vectors text[], in_ttl_seconds double precision[], in_expected bigint[], in_subjects text[]) RETURNS bigint[]
 --   put_push_config(in_tenant text, in_task_id text, in_owner text, in_id text, in_url text, in_token text, in_authentication text, in_most bigint) RETURNS boolean
@@ -1443,5 +1444,6 @@ CREATE VIEW holdfast.task_records AS
 --   word_rows(the_key integer, the_levels integer, the_lexeme text) RETURNS TABLE(first integer, last integer, most smallint, shortest smallint, holding integer, postings bigint[], wide bigint[], packed integer[], number_bits integer, times_bits integer, times_mask bigint, length_mask bigint, grouped boolean)
 --   word_slice(the_lexeme text, the_words text) RETURNS integer
 --   write_documents(the_tenant text, the_collection text, replacing boolean, the_ids text[], the_contents text[], the_metadata text[], the_filterables text[], the_dimensions integer[], the_numbers real[]) RETURNS void
+--   write_item(in_tenant text, in_space bigint, in_labels text[], in_key text, in_value text, in_filterable jsonb, in_vectors vector[], in_ttl_seconds double precision, in_expected bigint, in_subject text, in_several boolean) RETURNS bigint
 --   write_state_at_version(in_tenant text, in_session_id text, in_state jsonb, in_ttl_seconds double precision, in_dropped text[], in_replace boolean, in_expected bigint) RETURNS void
 --   write_task_chunk(in_tenant text, in_task_id text, in_seq bigint, in_fence bigint, in_now timestamp with time zone, in_artifact_id text, in_body text, in_append boolean, in_last boolean, in_name text, in_metadata text, in_step_kind text, in_step_name text, in_step_occurrence bigint, in_strict boolean) RETURNS boolean

@@ -4,8 +4,6 @@
 -- Stores items and deletes those whose value is NULL, all or none; returns their new versions, 0 for
 -- a deleted one. A namespace is the JSON text of its path. The items are sorted by namespace and
 -- key, so that two calls lock them in the same order and never wait for each other in a circle.
--- A call of several items locks absent ones too: else another call could put what this one has found
--- absent, and lose what it has put to the deletes that follow here.
 CREATE OR REPLACE FUNCTION holdfast.put_items_about(
     in_tenant text, in_owner text, in_namespaces text[], in_keys text[], in_values text[],
     in_filterables text[], in_vectors text[], in_ttl_seconds double precision[],
@@ -14,12 +12,8 @@ CREATE OR REPLACE FUNCTION holdfast.put_items_about(
 LANGUAGE plpgsql
 AS $$
 DECLARE
-    moment timestamptz;
     labels text[];
     space bigint;
-    stored holdfast.items;
-    actual bigint;
-    until timestamptz;
     versions bigint[] := '{}';
     -- In variables: with the elements of the arrays in their place this function crashed Citus 14.0.1.
     this_key text;
@@ -27,6 +21,7 @@ DECLARE
     this_filterable jsonb;
     this_vectors public.vector[];
     this_ttl double precision;
+    this_expected bigint;
     this_subject text;
 BEGIN
     FOR i IN 1 .. cardinality(in_keys) LOOP
@@ -35,6 +30,7 @@ BEGIN
         this_filterable := in_filterables[i]::jsonb;
         this_vectors := in_vectors[i]::public.vector[];
         this_ttl := in_ttl_seconds[i];
+        this_expected := in_expected[i];
         this_subject := in_subjects[i];
         IF i = 1 OR in_namespaces[i] <> in_namespaces[i - 1] THEN
             labels := holdfast.item_path(in_namespaces[i]);
@@ -44,61 +40,122 @@ BEGIN
             space := holdfast.open_item_namespace(
                 in_tenant, in_owner, labels, in_values[i] IS NOT NULL OR cardinality(in_keys) > 1);
         END IF;
-        LOOP
-            SELECT * INTO stored FROM holdfast.items s
-            WHERE s.tenant = in_tenant AND s.namespace = space AND s.key = this_key FOR UPDATE;
-            moment := holdfast.now();
-            IF stored.expires_at <= moment THEN
-                DELETE FROM holdfast.items s
-                WHERE s.tenant = in_tenant AND s.namespace = space AND s.key = this_key;
-                stored := NULL;
-            END IF;
-            actual := coalesce(stored.version, 0);
-            IF in_expected[i] <> actual THEN
-                PERFORM holdfast.fail('HF003', 'an item is at another version', jsonb_build_object(
-                    'kind', 'item', 'key', array_to_string(labels || in_keys[i], '/'),
-                    'expected', in_expected[i], 'actual', actual));
-            END IF;
-            IF in_values[i] IS NULL THEN
-                IF stored.version IS NULL AND cardinality(in_keys) > 1 THEN
-                    -- A row that this transaction deletes again: a put of this item waits for it.
-                    INSERT INTO holdfast.items (
-                        tenant, namespace, key, version, created_at, updated_at, vectors, value,
-                        filterable)
-                    VALUES (in_tenant, space, this_key, 0, moment, moment, '{}', 'null', 'null')
-                    ON CONFLICT (tenant, namespace, key) DO NOTHING;
-                    CONTINUE WHEN NOT FOUND;
-                END IF;
-                DELETE FROM holdfast.items s
-                WHERE s.tenant = in_tenant AND s.namespace = space AND s.key = this_key;
-                versions := versions || 0::bigint;
-                EXIT;
-            END IF;
-            until := moment + make_interval(secs => this_ttl);
-            actual := nextval('holdfast.item_versions');
-            IF stored.version IS NOT NULL THEN
-                UPDATE holdfast.items s SET
-                    version = actual, updated_at = moment, ttl_seconds = this_ttl,
-                    expires_at = until, vectors = this_vectors,
-                    value = this_value, filterable = this_filterable, subject = this_subject
-                WHERE s.tenant = in_tenant AND s.namespace = space AND s.key = this_key;
-                versions := versions || actual;
-                EXIT;
-            END IF;
-            INSERT INTO holdfast.items (
-                tenant, namespace, key, version, created_at, updated_at, ttl_seconds, expires_at,
-                vectors, value, filterable, subject)
-            VALUES (in_tenant, space, this_key, actual, moment, moment, this_ttl, until,
-                    this_vectors, this_value, this_filterable, this_subject)
-            ON CONFLICT (tenant, namespace, key) DO NOTHING;
-            IF FOUND THEN
-                versions := versions || actual;
-                EXIT;
-            END IF;
-            -- Somebody put the item in the meantime: look at it.
-        END LOOP;
+        versions := versions || holdfast.write_item(
+            in_tenant, space, labels, this_key, this_value, this_filterable, this_vectors,
+            this_ttl, this_expected, this_subject, cardinality(in_keys) > 1);
     END LOOP;
     RETURN versions;
+END
+$$;
+
+-- Stores one item with at most one vector, or deletes it, as put_items_about does.
+CREATE OR REPLACE FUNCTION holdfast.put_item(
+    in_tenant text, in_owner text, in_path text[], in_path_key text, in_key text, in_value text,
+    in_filterable jsonb, in_vector public.vector, in_ttl_seconds double precision,
+    in_expected bigint, in_subject text
+) RETURNS bigint
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    this_vectors public.vector[] := CASE
+        WHEN in_vector IS NULL THEN '{}'::public.vector[] ELSE ARRAY[in_vector] END;
+    made bigint;
+BEGIN
+    /* alone: */
+    IF in_value IS NOT NULL AND in_expected IS NULL THEN
+        -- Most puts replace an item. While it is there, maintenance does not delete its namespace,
+        -- so that needs no lock. A put that waits for the row draws its version afterwards.
+        UPDATE holdfast.items s SET
+            version = nextval('holdfast.item_versions'), updated_at = holdfast.now(),
+            ttl_seconds = in_ttl_seconds,
+            expires_at = holdfast.now() + make_interval(secs => in_ttl_seconds),
+            vectors = this_vectors, value = in_value, filterable = in_filterable,
+            subject = in_subject
+        WHERE s.tenant = in_tenant AND s.key = in_key
+            AND s.namespace = (
+                SELECT n.number FROM holdfast.item_namespaces n
+                WHERE n.tenant = in_tenant AND n.owner = in_owner AND n.path_key = in_path_key)
+            AND (s.expires_at IS NULL OR s.expires_at > holdfast.now())
+        RETURNING s.version INTO made;
+        IF FOUND THEN
+            RETURN made;
+        END IF;
+    END IF;
+    /* end */
+    RETURN holdfast.write_item(
+        in_tenant,
+        holdfast.open_item_namespace(in_tenant, in_owner, in_path, in_value IS NOT NULL),
+        in_path, in_key, in_value, in_filterable,
+        this_vectors, in_ttl_seconds, in_expected, in_subject, false);
+END
+$$;
+
+-- Writes an item of a namespace; returns its new version, or 0 if it is deleted. A call of several items
+-- locks absent ones too: else another call could put what this one has found absent, and lose what it
+-- has put to the deletes that follow in this one.
+CREATE OR REPLACE FUNCTION holdfast.write_item(
+    in_tenant text, in_space bigint, in_labels text[], in_key text, in_value text,
+    in_filterable jsonb, in_vectors public.vector[], in_ttl_seconds double precision,
+    in_expected bigint, in_subject text, in_several boolean
+) RETURNS bigint
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    moment timestamptz;
+    stored holdfast.items;
+    actual bigint;
+    until timestamptz;
+BEGIN
+    LOOP
+        SELECT * INTO stored FROM holdfast.items s
+        WHERE s.tenant = in_tenant AND s.namespace = in_space AND s.key = in_key FOR UPDATE;
+        moment := holdfast.now();
+        IF stored.expires_at <= moment THEN
+            DELETE FROM holdfast.items s
+            WHERE s.tenant = in_tenant AND s.namespace = in_space AND s.key = in_key;
+            stored := NULL;
+        END IF;
+        actual := coalesce(stored.version, 0);
+        IF in_expected <> actual THEN
+            PERFORM holdfast.fail('HF003', 'an item is at another version', jsonb_build_object(
+                'kind', 'item', 'key', array_to_string(in_labels || in_key, '/'),
+                'expected', in_expected, 'actual', actual));
+        END IF;
+        IF in_value IS NULL THEN
+            IF stored.version IS NULL AND in_several THEN
+                -- A row that this transaction deletes again: a put of this item waits for it.
+                INSERT INTO holdfast.items (
+                    tenant, namespace, key, version, created_at, updated_at, vectors, value,
+                    filterable)
+                VALUES (in_tenant, in_space, in_key, 0, moment, moment, '{}', 'null', 'null')
+                ON CONFLICT (tenant, namespace, key) DO NOTHING;
+                CONTINUE WHEN NOT FOUND;
+            END IF;
+            DELETE FROM holdfast.items s
+            WHERE s.tenant = in_tenant AND s.namespace = in_space AND s.key = in_key;
+            RETURN 0;
+        END IF;
+        until := moment + make_interval(secs => in_ttl_seconds);
+        actual := nextval('holdfast.item_versions');
+        IF stored.version IS NOT NULL THEN
+            UPDATE holdfast.items s SET
+                version = actual, updated_at = moment, ttl_seconds = in_ttl_seconds,
+                expires_at = until, vectors = in_vectors,
+                value = in_value, filterable = in_filterable, subject = in_subject
+            WHERE s.tenant = in_tenant AND s.namespace = in_space AND s.key = in_key;
+            RETURN actual;
+        END IF;
+        INSERT INTO holdfast.items (
+            tenant, namespace, key, version, created_at, updated_at, ttl_seconds, expires_at,
+            vectors, value, filterable, subject)
+        VALUES (in_tenant, in_space, in_key, actual, moment, moment, in_ttl_seconds, until,
+                in_vectors, in_value, in_filterable, in_subject)
+        ON CONFLICT (tenant, namespace, key) DO NOTHING;
+        IF FOUND THEN
+            RETURN actual;
+        END IF;
+        -- Somebody put the item in the meantime: look at it.
+    END LOOP;
 END
 $$;
 

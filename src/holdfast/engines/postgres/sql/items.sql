@@ -3,6 +3,11 @@
 SELECT holdfast.put_items_about($1, $2, $3::text[], $4::text[], $5::text[], $6::text[], $7::text[],
     $8::double precision[], $9::bigint[], $10::text[]);
 
+-- name: put_one
+-- Store or delete one item with at most one vector; its new version.
+SELECT holdfast.put_item($1, $2, $3::text[], $4, $5, $6, $7::text::jsonb, $8::real[]::public.vector, $9,
+    $10, $11);
+
 -- name: get
 -- The items with the keys $4 in the namespaces with the path keys $3.
 SELECT k.at, i.value, i.version, i.created_at, i.updated_at, i.expires_at, i.subject
