@@ -10,6 +10,8 @@ from holdfast.values.errors import InvalidInputError
 from holdfast.values.owners import RESERVED
 
 _LIST, _HASHED = "[", "sha256:"
+_NO_IDS = (_LIST, _HASHED, RESERVED)
+"""How a text begins that is not stored as it is."""
 
 
 def key_of(*parts: str) -> str:
@@ -35,9 +37,9 @@ def id_of(text: str) -> str:
     >>> id_of("thread-1"), id_of(""), id_of("a\n")
     ('thread-1', '[""]', '["a\\n"]')
     """
-    if text.startswith((_LIST, _HASHED, RESERVED)):
+    if text.startswith(_NO_IDS):
         return json.dumps([text], separators=(",", ":"))
-    if len(text.encode(errors="replace")) > MAX_ID_BYTES:
+    if _size(text) > MAX_ID_BYTES:
         # The store raises for it, and names the field.
         return text
     try:
@@ -55,7 +57,11 @@ def short_id_of(text: str) -> str:
     'sha256:83f21b6c'
     """
     found = id_of(text)
-    return found if len(found.encode(errors="replace")) <= MAX_ID_BYTES else key_of(text)
+    return found if _size(found) <= MAX_ID_BYTES else key_of(text)
+
+
+def _size(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode(errors="replace"))
 
 
 def text_of(key: str) -> str:

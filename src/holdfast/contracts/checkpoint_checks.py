@@ -104,6 +104,9 @@ def check_typed(field: str, value: object) -> TypedBytes:
     """
     if not isinstance(value, tuple) or len(value) != 2:
         raise InvalidInputError(field, f"must be TypedBytes, not {type(value).__name__}")
+    if type(value) is TypedBytes and type(value.data) is bytes:
+        check_id(f"{field}.kind", value.kind)
+        return value
     kind, data = value
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise InvalidInputError(f"{field}.data", f"must be bytes, not {type(data).__name__}")
@@ -111,6 +114,8 @@ def check_typed(field: str, value: object) -> TypedBytes:
 
 
 def _channel(channel: object, versions: Mapping[str, str]) -> str:
+    if type(channel) is str and channel in versions:
+        return channel
     name = check_id("new_values", channel)
     if name not in versions:
         raise InvalidInputError(

@@ -83,7 +83,7 @@ def encode_fields(value: Any, *, field: str) -> dict[str, str]:
     """
     if not isinstance(value, dict):
         raise InvalidInputError(field, f"must be a dict, not {type(value).__name__}")
-    checked = plain(value, field=field)
+    checked = value if _is_plain(value, 1) else plain(value, field=field)
     return {key: _encoder.encode(item).decode() for key, item in checked.items()}
 
 
