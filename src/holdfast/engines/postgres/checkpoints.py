@@ -16,8 +16,8 @@ _SQL = load("checkpoints")
 _PAGE = (
     "SELECT c.*, '' AS thread, NULL::text[] AS wanted, false AS starts FROM holdfast.checkpoints c"
 )
-_NEWEST = filled(_SQL["read"], {_PAGE: _SQL["newest"]})
-_BY_ID = filled(_SQL["read"], {_PAGE: _SQL["by_id"]})
+_NEWEST = filled(_SQL["read_one"], {_PAGE: _SQL["newest"]})
+_BY_ID = filled(_SQL["read_one"], {_PAGE: _SQL["by_id"]})
 _LIST = filled(_SQL["read"], {_PAGE: _SQL["list"]})
 _LIST_THREAD = filled(_SQL["read"], {_PAGE: _SQL["list_thread"]})
 _ANCESTORS = filled(_SQL["read"], {_PAGE: _SQL["ancestors"]})
@@ -70,10 +70,10 @@ class PostgresCheckpoints(CheckpointStorage):
         """Return a checkpoint; without ``id``, the newest of the namespace; or ``None``."""
         where = (self._tenant, thread, namespace)
         if id is None:
-            row = await self._engine.fetchrow(_NEWEST, *where, safe=True)
+            rows = await self._engine.fetch(_NEWEST, *where, safe=True)
         else:
-            row = await self._engine.fetchrow(_BY_ID, *where, id, safe=True)
-        return _checkpoint(row) if row else None
+            rows = await self._engine.fetch(_BY_ID, *where, id, safe=True)
+        return _one(rows) if rows else None
 
     async def list(self, query: CheckpointQuery) -> Sequence[Checkpoint]:
         """Return checkpoints, the greatest id first."""
@@ -89,7 +89,7 @@ class PostgresCheckpoints(CheckpointStorage):
             rows = await self._engine.fetch(
                 _LIST, self._tenant, *begins, *which, *after_it, query.limit, safe=True
             )
-        return [_checkpoint(row) for row in rows]
+        return [_listed(row) for row in rows]
 
     async def ancestors(
         self, thread: str, namespace: str, id: str | None, channels: Sequence[str]
@@ -109,7 +109,7 @@ class PostgresCheckpoints(CheckpointStorage):
         del above[start["id"]]
         found, parent = [], start["parent"]
         while row := above.pop(parent, None):
-            found.append(_checkpoint(row))
+            found.append(_listed(row))
             parent = row["parent"]
         return found
 
@@ -138,22 +138,48 @@ def _labels(labels: Any) -> str:
     return encode_json({escape(key): text for key, text in labels.items()})
 
 
-def _checkpoint(row: Any) -> Checkpoint:
+def _one(rows: Sequence[Any]) -> Checkpoint:
+    """Return the checkpoint of a statement that returns a row for each value and write."""
+    values, writes, found = {}, [], rows[0]
+    for row in rows:
+        data = TypedBytes(row["kind"], row["data"])
+        if row["part"] == 1:
+            values[row["name"]] = data
+        elif row["part"] == 2:
+            path = unescape(row["parent"])
+            writes.append(Write(row["id"], row["index"], row["name"], data, path))
+        else:
+            found = row
+    if len(writes) > 1:
+        writes.sort(key=lambda one: (one.path, one.task, one.index))
+    return _checkpoint(found, found["name"], found["data"], values, writes)
+
+
+def _listed(row: Any) -> Checkpoint:
+    """Return the checkpoint of a row that has its values and writes in arrays."""
+    values = {channel: TypedBytes(kind, data) for channel, kind, data in _zipped(row, *_VALUES)}
+    writes = [
+        Write(task, index, channel, TypedBytes(kind, data), unescape(path))
+        for task, index, channel, kind, data, path in _zipped(row, *_WRITES)
+    ]
+    return _checkpoint(row, row["thread"], row["body"], values, writes)
+
+
+def _checkpoint(
+    row: Any, thread: str, body: bytes, values: dict[str, TypedBytes], writes: Sequence[Write]
+) -> Checkpoint:
     labels = decode_json(row["labels"])
     return Checkpoint(
-        row["thread"],
+        thread,
         row["namespace"],
         row["id"],
         row["parent"],
-        TypedBytes(row["kind"], row["body"]),
+        TypedBytes(row["kind"], body),
         TypedBytes(row["metadata_kind"], row["metadata"]),
         {unescape(key): decode_json(text) for key, text in labels.items()},
         decode_json(row["versions"]),
-        {channel: TypedBytes(kind, data) for channel, kind, data in _zipped(row, *_VALUES)},
-        tuple(
-            Write(task, index, channel, TypedBytes(kind, data), unescape(path))
-            for task, index, channel, kind, data, path in _zipped(row, *_WRITES)
-        ),
+        values,
+        tuple(writes),
     )
 
 

@@ -44,6 +44,34 @@ CROSS JOIN LATERAL (
 ) w
 ORDER BY p.id DESC, p.thread, p.namespace;
 
+-- name: read_one
+-- One checkpoint (part 0), and a row for each of its values (1) and writes (2): arrays of them take
+-- longer. Of a write, id is its task and parent its path. Another statement of this file takes the
+-- place of the page.
+SELECT x.* FROM (
+SELECT c.*, '' AS thread, NULL::text[] AS wanted, false AS starts FROM holdfast.checkpoints c
+) p
+CROSS JOIN LATERAL (
+    SELECT 0 AS part, p.thread AS name, p.kind, p.body AS data, p.id, p.parent, p.namespace,
+           p.metadata_kind, p.metadata, p.labels::text AS labels, p.versions::text AS versions,
+           NULL::int AS index
+    UNION ALL
+    SELECT 1, e.key, v.kind, v.data, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+    FROM jsonb_each_text(p.versions) e
+    CROSS JOIN LATERAL (
+        SELECT * FROM holdfast.checkpoint_values v
+        WHERE v.tenant = $1 AND v.thread_key = p.thread_key
+          AND v.namespace = p.namespace AND v.channel = e.key AND v.version = e.value
+        LIMIT 1
+    ) v
+    WHERE v.kind IS NOT NULL
+    UNION ALL
+    SELECT 2, w.channel, w.kind, w.data, w.task, w.path, NULL, NULL, NULL, NULL, NULL, w.index
+    FROM holdfast.checkpoint_writes w
+    WHERE w.tenant = $1 AND w.thread_key = p.thread_key
+      AND w.namespace = p.namespace AND w.id = p.id
+) x;
+
 -- name: newest
 -- The newest checkpoint of a namespace.
 SELECT c.*, t.id AS thread, NULL::text[] AS wanted, false AS starts
