@@ -63,9 +63,10 @@ def current_traceparent() -> str:
     >>> current_traceparent()
     ''
     """
-    carrier: dict[str, str] = {}
-    _FORMAT.inject(carrier)
-    return carrier.get(_HEADER, "")
+    found = trace.get_current_span().get_span_context()
+    if not found.is_valid:
+        return ""
+    return f"00-{found.trace_id:032x}-{found.span_id:016x}-{found.trace_flags:02x}"
 
 
 def remote(traceparent: str) -> Context:
