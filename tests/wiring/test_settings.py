@@ -47,6 +47,14 @@ def test_every_setting_is_read_from_its_variable() -> None:
     )
 
 
+@pytest.mark.parametrize("folder", ["data", ".holdfast"])
+def test_a_folder_alone_implies_embedded_postgres(folder: str) -> None:
+    settings = Settings.from_environment({"HOLDFAST_DIR": folder})
+    assert settings == Settings(storage_type="embedded", directory=folder)
+    memory = Settings.from_environment({"HOLDFAST_DIR": folder, "STORAGE_TYPE": "memory"})
+    assert memory.storage_type == "memory"
+
+
 def test_an_unknown_storage_type_is_refused_with_the_known_ones() -> None:
     with pytest.raises(UnknownSchemeError) as caught:
         Settings.from_environment({"STORAGE_TYPE": "mysql"})
