@@ -313,10 +313,10 @@ def test_submitting_to_an_agent_that_nobody_works_for_warns(
 ) -> None:
     warned = command("tasks", "submit", "nobody", "Tides?", "--json")
     assert warned.json["state"] == "submitted"
-    assert "no worker has taken a task of the agent nobody yet" in " ".join(warned.err.split())
+    assert "no task of the agent nobody was ever claimed" in " ".join(warned.err.split())
     _submitted(command)
     _work(database, tenant)
-    assert "no worker" not in command("tasks", "submit", "researcher", "More?").err
+    assert "was ever claimed" not in command("tasks", "submit", "researcher", "More?").err
 
 
 def test_replay_shows_the_last_event_unless_told_otherwise(

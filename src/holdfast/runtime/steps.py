@@ -31,6 +31,9 @@ from holdfast.values.tasks.records import TaskRecord
 MAX_BACKOFF_SECONDS = 60.0
 """The longest wait between two tries of a step."""
 
+WAITS_FOR = "waits for"
+"""The beginning of the note of a task that waits for its children."""
+
 MAX_ERROR = 2_000
 """Maximum characters of an error stored with a failed try."""
 
@@ -246,7 +249,7 @@ class TaskSteps(TaskFacts):
             TaskState.SUBMITTED,
             progress=True,
             children=children,
-            note=f"waits for {count} {'task' if count == 1 else 'tasks'}",
+            note=f"{WAITS_FOR} {count} {'task' if count == 1 else 'tasks'}",
         )
 
     async def _keep(self, key: StepKey, result: Any) -> StepRecord:
