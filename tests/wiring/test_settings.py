@@ -197,6 +197,13 @@ def test_an_unknown_url_lists_the_known_ones(url: str) -> None:
         engine_of_url(url)
 
 
+@pytest.mark.parametrize("folder", ["state/", "data/mine", "state", "my state", ""])
+def test_a_folder_without_a_dot_is_shown_and_says_how_a_folder_begins(folder: str) -> None:
+    with pytest.raises(UnknownSchemeError, match=r"a folder that begins with \./ or /") as caught:
+        engine_of_url(folder)
+    assert str(caught.value).startswith(f"unknown URL {folder!r}: ")
+
+
 def test_an_unknown_url_does_not_show_its_secret() -> None:
     with pytest.raises(UnknownSchemeError) as caught:
         engine_of_url(f"mysql://ana:{SECRET}@db")
