@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-import builtins
 import re
 import textwrap
 from pathlib import Path
 
 import pytest
 
-from tests.architecture.source import ROOT
+from tests.architecture.source import ROOT, undefined_names
 
 HOW_TO = ROOT / "docs" / "how-to"
 EXTRAS = {
@@ -44,21 +43,8 @@ def test_its_first_program_begins_with_its_imports(page: Path) -> None:
 
 @pages
 def test_every_name_that_it_uses_is_defined_on_it(page: Path) -> None:
-    used, bound = set(), set(dir(builtins))
-    for block in _BLOCK.findall(page.read_text()):
-        for node in ast.walk(ast.parse(textwrap.dedent(block))):
-            match node:
-                case ast.Name(id=name, ctx=ast.Load()):
-                    used.add(name)
-                case ast.Name(id=name) | ast.arg(arg=name):
-                    bound.add(name)
-                case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                    bound.add(name)
-                case ast.ClassDef(name=name):
-                    bound.add(name)
-                case ast.alias(name=name, asname=other):
-                    bound.add(other or name.partition(".")[0])
-    assert used - bound == set()
+    blocks = map(textwrap.dedent, _BLOCK.findall(page.read_text()))
+    assert undefined_names(map(ast.parse, blocks)) == set()
 
 
 @pages
