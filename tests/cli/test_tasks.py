@@ -211,6 +211,7 @@ def test_an_id_may_be_abbreviated_while_it_is_unambiguous(command: Command, tena
     common = command("tasks", "show", tasks[0][:4])
     assert common.code == 1
     assert all(one in common.err for one in tasks)
+    assert "the end of the id" in common.err
     for unknown in ("no-such-task", tasks[0][-3:]):
         missing = command("tasks", "cancel", unknown)
         assert (missing.code, "holdfast tasks list" in missing.err) == (1, True)

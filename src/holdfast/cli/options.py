@@ -12,7 +12,7 @@ Tenant: TypeAlias = Annotated[
     str, typer.Option(help="Whose tasks; HOLDFAST_TENANT, or 'default', unless given.")
 ]
 TaskId: TypeAlias = Annotated[
-    str, typer.Argument(metavar="ID", help="The task's id, or enough of its beginning or end.")
+    str, typer.Argument(metavar="ID", help="The task's id, or enough of its end or beginning.")
 ]
 
 States: TypeAlias = Annotated[

@@ -141,9 +141,9 @@ def show(task_id: TaskId, *, tenant: Tenant = "", as_json: Json = False) -> None
 
     For example:
 
-        holdfast tasks show 0197a1
+        holdfast tasks show 7f3e90aa
 
-        holdfast tasks show 0197a1 --json | jq '.timeline[] | select(.kind == "step")'
+        holdfast tasks show 7f3e90aa --json | jq '.timeline[] | select(.kind == "step")'
     """
 
     async def work() -> tuple[TaskRecord | None, Any, list[TaskRecord]]:
@@ -236,7 +236,7 @@ def answer(
 
     For example:
 
-        holdfast tasks answer 0197a1 "the second chapter"
+        holdfast tasks answer 7f3e90aa "the second chapter"
     """
     act_on(
         task_id,
@@ -368,7 +368,7 @@ def fork(
 
     For example:
 
-        holdfast tasks fork 0197a1 --at 12
+        holdfast tasks fork 7f3e90aa --at 12
     """
     said = ChatMessage.user(text) if text else None
     act_on(

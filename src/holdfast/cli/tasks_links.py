@@ -96,7 +96,7 @@ def send(
 
     For example:
 
-        holdfast tasks send 0197a1 '{"approved": true}' --data --topic approval
+        holdfast tasks send 7f3e90aa '{"approved": true}' --data --topic approval
     """
     body = _decoded(message) if data else message
 
