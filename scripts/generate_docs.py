@@ -19,6 +19,7 @@ from holdfast.contracts.boards import TaskStore
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.checkpoints import CheckpointStore
 from holdfast.contracts.episodes import EpisodicMemory
+from holdfast.contracts.front import Front, Layered
 from holdfast.contracts.graph import Graph
 from holdfast.contracts.history import HistoryStore
 from holdfast.contracts.items import ItemStore
@@ -162,12 +163,19 @@ def contracts_page() -> str:
     return "\n".join(lines)
 
 
+INTERNAL = {
+    *(name for part in (Layered, Front) for name in vars(part)),
+    *("append_checked", "refuse_patches"),
+}
+"""Methods of stores that only the package itself calls."""
+
+
 def _methods(protocol: type[Any]) -> dict[str, Any]:
     return {
         name: value
         for part in reversed(protocol.__mro__)
         for name, value in vars(part).items()
-        if inspect.isfunction(value) and not name.startswith("_")
+        if inspect.isfunction(value) and not name.startswith("_") and name not in INTERNAL
     }
 
 

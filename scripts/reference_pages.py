@@ -34,6 +34,9 @@ MODULES: tuple[Any, ...] = (
     holdfast.blocking,
     holdfast.testing,
 )
+MADE = {holdfast.App, holdfast.Worker, holdfast.ManualClock}
+"""Classes that callers construct: the page has their parameters, and what they inherit."""
+
 BLANKS = re.compile(r"\s+")
 
 
@@ -61,6 +64,8 @@ def _entry(name: str, value: Any) -> list[str]:
     if inspect.isclass(value):
         kind = _kind(value)
         lines += [f"{kind}. {_first(value)}" if kind else _first(value), ""]
+        if value in MADE:
+            lines[-2:] = [f"`{name}{_signature(value)}`", "", *_prose(value)]
         members = _members(value)
         lines += [*members, ""] if members else []
     elif callable(value):
@@ -93,7 +98,7 @@ def _members(value: type[Any]) -> list[str]:
                 continue
             said = f": {about[slot.name]}" if slot.name in about else ""
             lines.append(f"- `{slot.name}: {_type(slot.type)}`{said}")
-    own = vars(value)
+    own = dict(inspect.getmembers_static(value)) if value in MADE else vars(value)
     for name in sorted(name for name in own if not name.startswith("_")):
         member = inspect.getattr_static(value, name)
         call = member.__func__ if isinstance(member, (classmethod, staticmethod)) else member
@@ -140,6 +145,14 @@ def _first(value: object) -> str:
     """The first sentence or two of a docstring, in one line."""
     paragraph = (inspect.getdoc(value) or "").split("\n\n")[0].removesuffix("::").strip()
     return BLANKS.sub(" ", paragraph).replace("``", "`")
+
+
+def _prose(value: object) -> list[str]:
+    """The paragraphs of a docstring, without its examples."""
+    paragraphs = (inspect.getdoc(value) or "").split("\n\n")
+    prose = [one for one in paragraphs if not one.startswith((" ", ">>>", "::"))]
+    lines = [BLANKS.sub(" ", one.removesuffix("::").strip()).replace("``", "`") for one in prose]
+    return [text for line in lines for text in (line, "")]
 
 
 def _attribute_docs(value: type[Any]) -> dict[str, str]:

@@ -26,7 +26,7 @@ def check_page(
     """
     text = (ROOT / "docs" / "how-to" / page).read_text()
     paths = [ROOT / "examples" / name for name in programs]
-    for name in ("STORAGE_TYPE", "DATABASE_URL", "REDIS_URL", "BLOB_URL"):
+    for name in ("STORAGE_TYPE", "DATABASE_URL", "HOLDFAST_DIR", "REDIS_URL", "BLOB_URL"):
         monkeypatch.delenv(name, raising=False)
     for path in paths:
         with tempfile.TemporaryDirectory(prefix="hf-docs-") as folder:

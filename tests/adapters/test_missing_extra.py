@@ -37,5 +37,5 @@ def test_a_missing_framework_is_an_error_that_names_its_extra(
         importlib.util, "find_spec", lambda one: None if one == module else find(one)
     )
     extra = EXTRAS.get(adapter, adapter.replace("_", "-"))
-    with pytest.raises(MissingExtraError, match=rf"pip install 'holdfast\[{extra}\]'"):
+    with pytest.raises(MissingExtraError, match=rf"pip install '\.\[{extra}\]'"):
         importlib.import_module(name)

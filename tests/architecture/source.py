@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import builtins
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -24,6 +25,24 @@ def imports(tree: ast.Module) -> Iterator[tuple[str, int]]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, "imports are absolute"
             yield node.module or "", node.lineno
+
+
+def undefined_names(trees: Iterable[ast.AST]) -> set[str]:
+    """The names that programs read and that none of them binds anywhere."""
+    used, bound = set[str](), {*dir(builtins), "__name__"}
+    for node in (node for tree in trees for node in ast.walk(tree)):
+        match node:
+            case ast.Name(id=name, ctx=ast.Load()):
+                used.add(name)
+            case ast.Name(id=name) | ast.arg(arg=name):
+                bound.add(name)
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                bound.add(name)
+            case ast.ClassDef(name=name) | ast.ExceptHandler(name=str(name)):
+                bound.add(name)
+            case ast.alias(name=name, asname=other):
+                bound.add(other or name.partition(".")[0])
+    return used - bound
 
 
 def package_of(path: Path) -> str:

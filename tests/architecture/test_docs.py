@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.source import ROOT
+from tests.architecture.source import ROOT, undefined_names
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(\w+)?[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -42,7 +42,7 @@ def test_every_code_block_runs(
     block: str, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(place)
-    for name in ("STORAGE_TYPE", "DATABASE_URL", "REDIS_URL", "BLOB_URL"):
+    for name in ("STORAGE_TYPE", "DATABASE_URL", "HOLDFAST_DIR", "REDIS_URL", "BLOB_URL"):
         monkeypatch.delenv(name, raising=False)
     code = compile(block, "<docs>", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
     namespace = {"__name__": "docs"}
@@ -52,6 +52,12 @@ def test_every_code_block_runs(
         exec(code, namespace)  # noqa: S102 - our own pages
     wanted = re.findall(r"# > (.*)", block)
     assert capsys.readouterr().out.splitlines() == wanted
+
+
+@pytest.mark.parametrize("block", _python_blocks())
+def test_every_name_in_a_code_block_is_defined_in_it(block: str) -> None:
+    # A handler that is shown is not called when the block runs.
+    assert undefined_names([ast.parse(block)]) == set()
 
 
 def test_every_make_target_that_a_page_names_exists() -> None:

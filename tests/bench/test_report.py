@@ -70,7 +70,7 @@ def test_a_picture_is_drawn_again_only_when_its_figures_are_others(tmp_path: Pat
 
 def test_without_matplotlib_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'holdfast\[bench\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install '\.\[bench\]'"):
         drawn("tasks", PUBLISHED["tasks"])
 
 

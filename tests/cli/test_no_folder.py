@@ -33,5 +33,9 @@ def test_a_command_that_only_reads_makes_no_folder(
         monkeypatch.delenv(name, raising=False)
     result = CliRunner().invoke(app, command)
     assert isinstance(result.exception, ConfigError), (result.output, result.exception)
-    assert "there is no state in '.holdfast' yet: `holdfast serve`" in str(result.exception)
+    reason = str(result.exception)
+    assert "there is no state in '.holdfast' yet: `holdfast worker`, `holdfast serve`" in reason
+    assert "`holdfast tasks submit` or holdfast.open('./.holdfast') makes one" in reason
+    # It runs in a temporary folder.
+    assert "demo" not in reason
     assert list(tmp_path.iterdir()) == []

@@ -26,4 +26,5 @@ def test_a_schedule_is_made_shown_paused_and_deleted(command: Command, tenant: s
     assert "upsert" in command(*arguments).err
     assert command(*arguments, "--replace", "--json").json["cron"] == "0 8 * * *"
     assert "deleted daily" in command("schedules", "delete", "daily", "--owner", "ana").out
-    assert "daily" in command("schedules", "delete", "daily", "--owner", "ana").err
+    for lacking in ("delete", "pause", "show"):
+        assert "holdfast schedules list" in command("schedules", lacking, "daily").err

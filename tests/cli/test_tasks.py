@@ -211,6 +211,7 @@ def test_an_id_may_be_abbreviated_while_it_is_unambiguous(command: Command, tena
     common = command("tasks", "show", tasks[0][:4])
     assert common.code == 1
     assert all(one in common.err for one in tasks)
+    assert "the end of the id" in common.err
     for unknown in ("no-such-task", tasks[0][-3:]):
         missing = command("tasks", "cancel", unknown)
         assert (missing.code, "holdfast tasks list" in missing.err) == (1, True)
@@ -313,10 +314,10 @@ def test_submitting_to_an_agent_that_nobody_works_for_warns(
 ) -> None:
     warned = command("tasks", "submit", "nobody", "Tides?", "--json")
     assert warned.json["state"] == "submitted"
-    assert "no worker has taken a task of the agent nobody yet" in " ".join(warned.err.split())
+    assert "no task of the agent nobody was ever claimed" in " ".join(warned.err.split())
     _submitted(command)
     _work(database, tenant)
-    assert "no worker" not in command("tasks", "submit", "researcher", "More?").err
+    assert "was ever claimed" not in command("tasks", "submit", "researcher", "More?").err
 
 
 def test_replay_shows_the_last_event_unless_told_otherwise(

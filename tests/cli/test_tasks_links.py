@@ -32,6 +32,27 @@ def test_children_are_listed_and_canceled_with_their_parent(
     assert command("tasks", "show", child, "--json").json["state"] == "canceled"
 
 
+def test_a_parent_that_waits_shows_the_children_that_it_waits_for(
+    command: Command, tenant: str, database: str
+) -> None:
+    app = holdfast.App("editor")
+
+    @app.handler
+    async def edit(task: holdfast.TaskContext) -> None:
+        await task.gather(*(task.call(f"writter-{number}", "tides") for number in range(6)))
+
+    async def wait() -> str:
+        async with holdfast.open(database, tenant=tenant) as state:
+            task = await app.submit(state, "a book")
+            await app.run_until_idle(state)
+            return task.id
+
+    shown = " ".join(command("tasks", "show", asyncio.run(wait())).out.split())
+    assert shown.count("agent writter-") == 5, shown
+    assert shown.count(", submitted, no worker has claimed it yet") == 5, shown
+    assert "and more: holdfast tasks children" in shown
+
+
 def test_a_message_is_sent_once(command: Command, tenant: str) -> None:
     assert tenant
     task = command("tasks", "submit", "writer", "tides", "--json").json["id"]

@@ -90,3 +90,27 @@ def test_a_failed_task_is_resumed_and_a_task_forked(
     assert fork["session_id"] != again["session_id"]
     [found] = command("tasks", "list", "--text", "boats", "--json").json["tasks"]
     assert found["id"] == fork["id"]
+
+
+def test_commands_for_many_tasks_name_the_options_that_filter(
+    command: Command, tenant: str
+) -> None:
+    assert tenant
+    _submit(command, "the tides")
+    for what in ("cancel-many", "pause-many", "retry-many"):
+        lacking = command("tasks", what, "--yes")
+        assert (lacking.code, "such as --agent or --state" in lacking.err) == (1, True)
+
+
+def test_a_time_that_cannot_be_read_is_refused_with_an_example(
+    command: Command, tenant: str
+) -> None:
+    assert tenant
+    task = _submit(command, "the tides")
+    for option in ("--since", "--before"):
+        wrong = " ".join(command("tasks", "list", option, "yesterday").err.split())
+        assert "'yesterday' is no time" in wrong
+        assert "2030-01-31T18:30" in wrong
+    for early in ("2000-01-31", "2000-01-31T18:30", "2000-01-31 18:30:15", "2000-01-31T18:30Z"):
+        [found] = command("tasks", "list", "--since", early, "--json").json["tasks"]
+        assert found["id"] == task

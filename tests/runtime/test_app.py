@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from holdfast import App, State, TaskContext, Worker
-from holdfast.errors import ConfigError, ConflictError
+from holdfast.errors import ConfigError, ConflictError, InvalidInputError
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -46,3 +46,24 @@ async def test_a_handler_that_cannot_be_called_with_the_task_is_refused() -> Non
 async def test_a_worker_without_handlers_is_refused(state: State) -> None:
     with pytest.raises(ConfigError):
         Worker(App("writer"), state)
+
+
+@pytest.mark.parametrize("bad", ["", "a\nb", 5])
+async def test_a_name_that_is_refused_is_the_field_name(bad: Any) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        App(bad)
+    assert caught.value.field == "name"
+    assert "agent_id" not in str(caught.value)
+
+
+async def test_swapped_arguments_of_submit_are_an_error_that_says_so(state: State) -> None:
+    app = App("writer")
+
+    @app.handler
+    async def write(_task: TaskContext) -> None: ...
+
+    message: Any = "the tides"
+    swapped: Any = state
+    with pytest.raises(InvalidInputError, match=r"app\.submit\(state, message\)") as caught:
+        await app.submit(message, swapped)
+    assert caught.value.field == "state"

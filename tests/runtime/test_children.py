@@ -211,6 +211,43 @@ async def test_wrong_arguments_of_a_call_are_refused_and_nothing_is_submitted(
     assert (await state.tasks.children(done.id)).tasks == []
 
 
+async def test_a_child_for_an_agent_that_nobody_runs_is_a_warning_once(
+    state: State, caplog: pytest.LogCaptureFixture
+) -> None:
+    own = Publisher()
+
+    @own.app.handler
+    async def publish(task: TaskContext) -> None:
+        await task.spawn("writer", "tides")
+        await task.gather(task.call("writter", "tides"), task.call("writter", "boats"))
+
+    for _ in range(2):
+        await own.app.submit(state, "go")
+    await own.app.run_until_idle(state)
+    [warned] = [one for one in caplog.messages if "the agent writter" in one]
+    assert "no handler in this app" in warned
+    assert not [one for one in caplog.messages if "the agent writer," in one]
+
+
+async def test_a_child_that_another_app_runs_is_no_warning(
+    state: State, caplog: pytest.LogCaptureFixture
+) -> None:
+    own, other = Publisher(), App("other")
+
+    @own.app.handler
+    async def publish(task: TaskContext) -> None:
+        await task.spawn("reader", "tides")
+
+    @other.handler(agent="reader")
+    async def read(_task: TaskContext) -> None:
+        """Read nothing."""
+
+    await other.submit(state, "go", agent="reader")
+    await other.run_until_idle(state)
+    await ended(own.app, state, await own.app.submit(state, "go"))
+    assert not [one for one in caplog.messages if "reader" in one and "submitted" in one]
+
+
 async def test_cancel_with_children_stops_all_of_them(state: State) -> None:
     own = Publisher()
 

@@ -24,11 +24,19 @@ async def test_a_step_that_is_given_a_coroutine_is_refused_at_once(state: State)
     @app.handler
     async def work(task: TaskContext) -> None:
         given: Any = fetch()
-        with pytest.raises(InvalidInputError, match=r"not its coroutine: .* without f\(\)"):
+        with pytest.raises(InvalidInputError, match=r"^function: must be f, not its coroutine"):
             await task.step("fetch", given)
         result: Any = 1
-        with pytest.raises(InvalidInputError, match="must be a function that the step calls"):
+        with pytest.raises(
+            InvalidInputError, match=r"^function: must be a function that the step 'fetch'"
+        ):
             await task.step("fetch", result)
+
+        async def asks() -> None:
+            await task.ask("Which?")
+
+        with pytest.raises(InvalidInputError, match="an ask cannot be inside a step"):
+            await task.step("asks", asks)
 
     task = await app.submit(state, "go")
     await app.run_until_idle(state)

@@ -125,7 +125,7 @@ async def test_a_service_without_its_extras_says_all_of_them_in_one_pip_line(
         stderr=asyncio.subprocess.PIPE,
     )
     _, reply = await process.communicate()
-    assert (process.returncode, f"pip install 'holdfast[{extras}]'" in reply.decode()) == (1, True)
+    assert (process.returncode, f"pip install '.[{extras}]'" in reply.decode()) == (1, True)
 
 
 async def test_the_app_is_found_or_the_error_says_what_to_write(

@@ -81,7 +81,9 @@ def test_the_tree_in_the_docstring_is_the_tree_of_classes() -> None:
 
 
 def test_messages_say_the_next_step() -> None:
-    assert "pip install 'holdfast[redis]'" in str(errors.MissingExtraError("it", "redis"))
+    lacking = str(errors.MissingExtraError("it", "redis"))
+    assert "pip install '.[redis]' in the folder of the project" in lacking
+    assert "'holdfast[redis]' from your own index" in lacking
     assert "holdfast db migrate" in str(errors.SchemaError(have=1, want=2))
     assert "upgrade holdfast" in str(errors.SchemaError(have=3, want=2))
     assert "memory, postgresql" in str(

@@ -30,7 +30,7 @@ ATTRIBUTES = {
 
 @pytest.fixture(autouse=True)
 def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("STORAGE_TYPE", "DATABASE_URL", "REDIS_URL", "BLOB_URL"):
+    for name in ("STORAGE_TYPE", "DATABASE_URL", "HOLDFAST_DIR", "REDIS_URL", "BLOB_URL"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(notices, "_said", set())
 
@@ -57,7 +57,8 @@ async def test_nothing_configured_is_memory_with_one_warning(
             assert set(state.engines.values()) == {"inmemory"}
     [record] = caplog.records
     assert record.name == "holdfast"
-    assert "STORAGE_TYPE" in record.getMessage()
+    assert "HOLDFAST_DIR" in record.getMessage()
+    assert "open('./.holdfast')" in record.getMessage()
 
 
 async def test_a_program_without_logging_reads_the_warning_on_stderr_once(tmp_path: Path) -> None:

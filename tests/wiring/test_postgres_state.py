@@ -85,7 +85,8 @@ async def test_a_folder_keeps_everything_that_was_written(folder: str) -> None:
 async def test_the_environment_chooses_the_folder(
     folder: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("STORAGE_TYPE", "embedded")
+    for name in ("STORAGE_TYPE", "DATABASE_URL"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOLDFAST_DIR", folder)
     async with holdfast.open() as state:
         await state.short_term.set_state("s1", {"a": 1})

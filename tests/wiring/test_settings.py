@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import holdfast
-from holdfast.values.errors import ConfigError, MissingExtraError, UnknownSchemeError
+from holdfast.values.errors import ConfigError, MissingExtraError, UnknownSchemeError, pip_line
 from holdfast.wiring import notices
 from holdfast.wiring.engines import EngineSpec, engine_of_settings, engine_of_url, load
 from holdfast.wiring.masking import mask_url
@@ -45,6 +45,14 @@ def test_every_setting_is_read_from_its_variable() -> None:
         channel_retention_seconds=1.5,
         command_timeout_seconds=5,
     )
+
+
+@pytest.mark.parametrize("folder", ["data", ".holdfast"])
+def test_a_folder_alone_implies_embedded_postgres(folder: str) -> None:
+    settings = Settings.from_environment({"HOLDFAST_DIR": folder})
+    assert settings == Settings(storage_type="embedded", directory=folder)
+    memory = Settings.from_environment({"HOLDFAST_DIR": folder, "STORAGE_TYPE": "memory"})
+    assert memory.storage_type == "memory"
 
 
 def test_an_unknown_storage_type_is_refused_with_the_known_ones() -> None:
@@ -189,6 +197,13 @@ def test_an_unknown_url_lists_the_known_ones(url: str) -> None:
         engine_of_url(url)
 
 
+@pytest.mark.parametrize("folder", ["state/", "data/mine", "state", "my state", ""])
+def test_a_folder_without_a_dot_is_shown_and_says_how_a_folder_begins(folder: str) -> None:
+    with pytest.raises(UnknownSchemeError, match=r"a folder that begins with \./ or /") as caught:
+        engine_of_url(folder)
+    assert str(caught.value).startswith(f"unknown URL {folder!r}: ")
+
+
 def test_an_unknown_url_does_not_show_its_secret() -> None:
     with pytest.raises(UnknownSchemeError) as caught:
         engine_of_url(f"mysql://ana:{SECRET}@db")
@@ -197,7 +212,7 @@ def test_an_unknown_url_does_not_show_its_secret() -> None:
 
 def test_a_missing_driver_says_the_pip_line() -> None:
     spec = EngineSpec("redis", "holdfast.wiring.inmemory", driver="no_such_driver", extra="redis")
-    with pytest.raises(MissingExtraError, match=r"pip install 'holdfast\[redis\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install '\.\[redis\]'"):
         load(spec)
 
 
@@ -210,14 +225,14 @@ async def test_several_missing_drivers_are_one_pip_line(monkeypatch: pytest.Monk
     assert missing.value.extra == "postgres,redis,objects"
     assert str(missing.value) == (
         "the postgres engine and the redis engine and the objects engine cannot run without the "
-        "extras 'postgres', 'redis', 'objects': pip install 'holdfast[postgres,redis,objects]'"
+        "extras 'postgres', 'redis', 'objects': " + pip_line("postgres,redis,objects")
     )
 
 
 @pytest.mark.asyncio
 async def test_a_missing_embedder_is_in_the_same_pip_line(monkeypatch: pytest.MonkeyPatch) -> None:
     _hide(monkeypatch, "asyncpg", "wordllama")
-    with pytest.raises(MissingExtraError, match=r"pip install 'holdfast\[embeddings,postgres\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install '\.\[embeddings,postgres\]'"):
         await holdfast.open("postgresql://db/x", embedder="static")
 
 

@@ -26,7 +26,7 @@ from holdfast.cli.demo_client import DemoClient, artifact_of, question_of, state
 from holdfast.cli.demo_stage import Stage
 from holdfast.cli.demo_studio import fill_world, has_studio, studio_link
 from holdfast.values.content import TextBlock
-from holdfast.values.errors import ConfigError
+from holdfast.values.errors import ConfigError, pip_line
 from holdfast.wiring.front_door import open as open_state
 from holdfast.wiring.settings import Settings
 
@@ -255,7 +255,8 @@ class Play:
 
     def _open_studio(self) -> None:
         if not has_studio():
-            self._out.print("\nFor Studio, the same in a browser: pip install 'holdfast\\[studio]'")
+            line = escape(pip_line("studio"))
+            self._out.print(f"\nFor Studio, the same in a browser: {line}", soft_wrap=True)
             return
         with self._out.status("adding a small world to look at in Studio") as status:
             fill_world(self._stage, lambda what: status.update(f"adding {what} for Studio"))

@@ -16,7 +16,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from holdfast.cli.open_state import check_folder, shared_settings
-from holdfast.values.errors import ConfigError
+from holdfast.values.errors import ConfigError, pip_line
 from holdfast.wiring.doctor import examine, problems
 from holdfast.wiring.health import EngineHealth
 from holdfast.wiring.settings import unknown_variables
@@ -78,7 +78,7 @@ def doctor(
 
 def _lacking() -> Iterator[str]:
     if find_spec("prometheus_client") is None:
-        yield "metrics: no package to serve them: pip install 'holdfast[server]'"
+        yield f"metrics: no package to serve them: {pip_line('server')}"
 
 
 def _said(one: EngineHealth) -> Iterator[str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 import typer
 
 from holdfast.values.errors import ConfigError, UnavailableError
-from holdfast.wiring.engines import EMBEDDED, INMEMORY, engine_of_settings, where_of
+from holdfast.wiring.engines import EMBEDDED, INMEMORY, engine_of_settings, location, where_of
 from holdfast.wiring.front_door import Opening
 from holdfast.wiring.front_door import open as open_state
 from holdfast.wiring.settings import Settings
@@ -69,8 +69,10 @@ def check_folder(settings: Settings) -> None:
     """
     if engine_of_settings(settings) is EMBEDDED and not _is_made(settings):
         raise ConfigError(
-            f"there is no state in {settings.directory!r} yet: `holdfast serve`, `holdfast worker` "
-            "or `holdfast demo` makes one. To look elsewhere, set HOLDFAST_DIR or DATABASE_URL"
+            f"there is no state in {settings.directory!r} yet: `holdfast worker`, "
+            "`holdfast serve`, `holdfast tasks submit` or "
+            f"holdfast.open({location(Path(settings.directory))!r}) makes one. "
+            "To look elsewhere, set HOLDFAST_DIR or DATABASE_URL"
         )
 
 

@@ -12,7 +12,7 @@ Tenant: TypeAlias = Annotated[
     str, typer.Option(help="Whose tasks; HOLDFAST_TENANT, or 'default', unless given.")
 ]
 TaskId: TypeAlias = Annotated[
-    str, typer.Argument(metavar="ID", help="The task's id, or enough of its beginning or end.")
+    str, typer.Argument(metavar="ID", help="The task's id, or enough of its end or beginning.")
 ]
 
 States: TypeAlias = Annotated[
@@ -25,12 +25,38 @@ OfOwner: TypeAlias = Annotated[
 OfContext: TypeAlias = Annotated[
     str | None, typer.Option("--context", help="Only of this context.")
 ]
+
+
+def time_of(text: str) -> datetime:
+    """Return the time that a person typed; without an offset it is of this machine's time zone.
+
+    >>> time_of("2030-01-31T18:30").hour
+    18
+    """
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise typer.BadParameter(
+            f"{text!r} is no time: give a date or a time, as in 2030-01-31 or 2030-01-31T18:30"
+        ) from None
+
+
 Since: TypeAlias = Annotated[
     datetime | None,
-    typer.Option("--since", help="Only those whose state changed at this time or later."),
+    typer.Option(
+        "--since",
+        parser=time_of,
+        metavar="TIME",
+        help="Only those whose state changed at this time or later, as in 2030-01-31T18:30.",
+    ),
 ]
 Before: TypeAlias = Annotated[
-    datetime | None, typer.Option(help="Only those whose state last changed before this time.")
+    datetime | None,
+    typer.Option(
+        parser=time_of,
+        metavar="TIME",
+        help="Only those whose state last changed before this time, as in 2030-01-31.",
+    ),
 ]
 Text: TypeAlias = Annotated[
     str | None, typer.Option(help="Only those whose first message contains this.")

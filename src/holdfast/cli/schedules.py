@@ -16,8 +16,8 @@ from rich.table import Table
 from holdfast.cli.open_state import none_there, open_shared
 from holdfast.cli.options import Json
 from holdfast.contracts.schedules import ScheduleStore
+from holdfast.spi.schedules import no_schedule
 from holdfast.values.as_json import jsonable
-from holdfast.values.errors import NotFoundError
 from holdfast.values.formats import ago
 from holdfast.values.owners import ANY_OWNER
 from holdfast.values.schedules import GRACE_SECONDS, MISSED_LIMIT, Missed, ScheduleRecord
@@ -143,7 +143,7 @@ def show(
         async with open_shared(tenant) as state:
             found = await state.schedules.get(id, owner=owner)
             if found is None:
-                raise NotFoundError("schedule", id)
+                raise no_schedule(id)
             ticks = await state.schedules.next_runs(id, count, owner=owner)
             zone = ZoneInfo(found.timezone)
             return found, [tick.astimezone(zone).isoformat() for tick in ticks]
@@ -178,7 +178,7 @@ def delete(id: Id, *, owner: Whose = "", tenant: Tenant = "", as_json: Json = Fa
             return await state.schedules.delete(id, owner=owner)
 
     if not asyncio.run(work()):
-        raise NotFoundError("schedule", id)
+        raise no_schedule(id)
     typer.echo(json.dumps({"deleted": id}) if as_json else f"deleted {id}")
 
 

@@ -38,7 +38,12 @@ def matching(given: str, ids: Sequence[str]) -> str:
         return given if given in ids else ""
     found = [one for one in ids if one.startswith(given) or one.endswith(given)]
     if len(found) > 1:
-        raise InvalidInputError("id", f"{given!r} is ambiguous: it matches {', '.join(found[:5])}")
+        more = ", …" if len(found) > 5 else ""
+        raise InvalidInputError(
+            "id",
+            f"{given!r} is ambiguous: it matches {', '.join(found[:5])}{more}. Give more of it, or "
+            "the end of the id: ids of the same hours begin alike",
+        )
     return found[0] if found else ""
 
 
@@ -47,7 +52,7 @@ async def full_id(ledger: TaskLedger, given: str) -> str:
 
     ::
 
-        task_id = await full_id(state.tasks, "b1f03c")
+        task_id = await full_id(state.tasks, "7f3e90aa")
     """
     if await ledger.get(given, owner=ANY_OWNER, messages_limit=0, artifacts=False):
         return given

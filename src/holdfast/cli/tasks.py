@@ -29,8 +29,10 @@ from holdfast.cli.options import (
 )
 from holdfast.cli.task_ids import full_id
 from holdfast.cli.tasks_act import act, act_on
+from holdfast.cli.tasks_links import awaited
 from holdfast.cli.timeline import draw_head, draw_lines
 from holdfast.contracts.tasks.ledger import TaskLedger
+from holdfast.runtime.child_agents import was_claimed
 from holdfast.values.as_json import jsonable
 from holdfast.values.content import ChatMessage
 from holdfast.values.errors import NotFoundError
@@ -139,25 +141,26 @@ def show(task_id: TaskId, *, tenant: Tenant = "", as_json: Json = False) -> None
 
     For example:
 
-        holdfast tasks show 0197a1
+        holdfast tasks show 7f3e90aa
 
-        holdfast tasks show 0197a1 --json | jq '.timeline[] | select(.kind == "step")'
+        holdfast tasks show 7f3e90aa --json | jq '.timeline[] | select(.kind == "step")'
     """
 
-    async def work() -> tuple[TaskRecord | None, Any]:
+    async def work() -> tuple[TaskRecord | None, Any, list[TaskRecord]]:
         async with open_shared(tenant) as state:
             found = await full_id(state.tasks, task_id)
             task = await state.tasks.get(found, owner=ANY_OWNER)
-            return task, await state.tasks.events(found, owner=ANY_OWNER)
+            events = await state.tasks.events(found, owner=ANY_OWNER)
+            return task, events, await awaited(state.tasks, task)
 
-    task, events = asyncio.run(work())
+    task, events, children = asyncio.run(work())
     if task is None:
         # The task's context was cleared between the two reads.
         raise NotFoundError("task", task_id)
     if as_json:
         typer.echo(json.dumps({**jsonable(task), "timeline": jsonable(events)}))
         return
-    _out.print(draw_head(task))
+    _out.print(draw_head(task, children))
     _out.print()
     _out.print(draw_lines(events))
 
@@ -204,10 +207,10 @@ def submit(
             submit_key=key,
             max_attempts=max_attempts,
         )
-        if not await _is_worked_for(ledger, agent):
+        if not await was_claimed(ledger, agent):
             _err.print(
-                f"[yellow]no worker has taken a task of the agent {escape(agent)} yet:[/] it waits "
-                "until one runs with a handler of that name (holdfast worker module:app)",
+                f"[yellow]no task of the agent {escape(agent)} was ever claimed:[/] if no worker "
+                "with a handler of that name runs, start one (holdfast worker module:app)",
                 soft_wrap=True,
             )
         if not as_json:
@@ -216,12 +219,6 @@ def submit(
         return task
 
     act(tenant, queued, as_json=as_json, describe=lambda task: task.id, creates=True)
-
-
-async def _is_worked_for(ledger: TaskLedger, agent: str) -> bool:
-    """Return whether a worker has ever claimed one of an agent's recent tasks."""
-    page = await ledger.list(owner=ANY_OWNER, agent=agent, limit=100)
-    return any(task.fence for task in page.tasks)
 
 
 @app.command()
@@ -239,7 +236,7 @@ def answer(
 
     For example:
 
-        holdfast tasks answer 0197a1 "the second chapter"
+        holdfast tasks answer 7f3e90aa "the second chapter"
     """
     act_on(
         task_id,
@@ -371,7 +368,7 @@ def fork(
 
     For example:
 
-        holdfast tasks fork 0197a1 --at 12
+        holdfast tasks fork 7f3e90aa --at 12
     """
     said = ChatMessage.user(text) if text else None
     act_on(

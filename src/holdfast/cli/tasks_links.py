@@ -14,13 +14,15 @@ from rich.table import Table
 from holdfast.cli.format import state_mark
 from holdfast.cli.open_state import open_shared
 from holdfast.cli.options import Json, TaskId, Tenant
-from holdfast.cli.task_ids import full_id
+from holdfast.cli.task_ids import SEARCHED, full_id
 from holdfast.contracts.tasks.inbox import TOPIC
+from holdfast.contracts.tasks.ledger import TaskLedger
+from holdfast.runtime.steps import WAITS_FOR
 from holdfast.values.as_json import jsonable
 from holdfast.values.errors import InvalidInputError
 from holdfast.values.formats import ago
 from holdfast.values.owners import ANY_OWNER
-from holdfast.values.tasks.records import TaskPage
+from holdfast.values.tasks.records import TaskPage, TaskRecord
 
 _out = Console(highlight=False)
 
@@ -64,6 +66,20 @@ def children(
         typer.echo(f"more: --cursor {page.next_cursor}")
 
 
+async def awaited(ledger: TaskLedger, task: TaskRecord | None) -> list[TaskRecord]:
+    """Return the children that a task waits for, of those that it submitted first.
+
+    ::
+
+        for child in await awaited(state.tasks, task):
+            print(child.agent, child.state)
+    """
+    if task is None or not task.note.startswith(WAITS_FOR):
+        return []
+    page = await ledger.children(task.id, owner=ANY_OWNER, limit=SEARCHED)
+    return [one for one in page.tasks if not one.terminal]
+
+
 def send(
     task_id: TaskId,
     message: Annotated[str, typer.Argument(help="Text, or any JSON with --data.")],
@@ -80,7 +96,7 @@ def send(
 
     For example:
 
-        holdfast tasks send 0197a1 '{"approved": true}' --data --topic approval
+        holdfast tasks send 7f3e90aa '{"approved": true}' --data --topic approval
     """
     body = _decoded(message) if data else message
 

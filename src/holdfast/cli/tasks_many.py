@@ -35,7 +35,7 @@ from holdfast.contracts.tasks.filters import TaskWhere
 from holdfast.contracts.tasks.ledger import TaskLedger
 from holdfast.contracts.tasks.operations import COUNTED, MANY, MAX_MANY
 from holdfast.values.as_json import jsonable
-from holdfast.values.errors import ConfigError
+from holdfast.values.errors import ConfigError, InvalidInputError
 from holdfast.values.formats import ago
 from holdfast.values.owners import ANY_OWNER, Owner
 from holdfast.values.tasks.operations import ManyTasks, TaskCounts, WorkerRecord
@@ -163,6 +163,7 @@ def cancel_many(
         lambda ledger, dry: ledger.cancel_many(
             owner=_owner(owner), note=note, by=by, limit=limit, dry_run=dry, **where
         ),
+        where=where,
         tenant=tenant,
         dry_run=dry_run,
         yes=yes,
@@ -208,6 +209,7 @@ def pause_many(
         lambda ledger, dry: ledger.pause_many(
             owner=_owner(owner), note=note, by=by, limit=limit, dry_run=dry, **where
         ),
+        where=where,
         tenant=tenant,
         dry_run=dry_run,
         yes=yes,
@@ -250,6 +252,7 @@ def retry_many(
         lambda ledger, dry: ledger.retry_many(
             owner=_owner(owner), by=by, limit=limit, dry_run=dry, **where
         ),
+        where=where,
         tenant=tenant,
         dry_run=dry_run,
         yes=yes,
@@ -277,11 +280,17 @@ def _do(
     what: str,
     act: Callable[[TaskLedger, bool], Awaitable[ManyTasks]],
     *,
+    where: TaskWhere,
     tenant: str,
     dry_run: bool,
     yes: bool,
     as_json: bool,
 ) -> None:
+    if all(one is None for one in where.values()):
+        raise InvalidInputError(
+            "filter", "give at least one, such as --agent or --state: it is for many tasks"
+        )
+
     async def work() -> ManyTasks:
         async with open_shared(tenant) as opened:
             found = await act(opened.tasks, True)  # noqa: FBT003 - a dry run

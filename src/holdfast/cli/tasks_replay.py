@@ -44,7 +44,7 @@ def replay(
 
     For example:
 
-        holdfast tasks replay 0197a1 --at 12 --messages 5 --no-artifacts
+        holdfast tasks replay 7f3e90aa --at 12 --messages 5 --no-artifacts
     """
 
     async def work() -> TaskRecord | None:

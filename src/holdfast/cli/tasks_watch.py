@@ -53,7 +53,7 @@ def watch(
 
         holdfast tasks watch
 
-        holdfast tasks watch 0197a1 --json
+        holdfast tasks watch 7f3e90aa --json
     """
 
     async def work() -> TaskState | None:

@@ -30,6 +30,9 @@ from holdfast.values.tasks.records import Artifact, TaskRecord
 DETAIL = 90
 """Maximum characters of a text in a line."""
 
+SHOWN_CHILDREN = 5
+"""Maximum children that a waiting task is shown with."""
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -121,8 +124,8 @@ def draw_lines(events: Sequence[TaskEvent]) -> Table:
     return table
 
 
-def draw_head(task: TaskRecord) -> Table:
-    """Return a table with the properties and the state of a task.
+def draw_head(task: TaskRecord, children: Sequence[TaskRecord] = ()) -> Table:
+    """Return a table with the properties and the state of a task, and what it waits for.
 
     ::
 
@@ -148,6 +151,12 @@ def draw_head(task: TaskRecord) -> Table:
         table.add_row("held by", escape(task.worker) + until)
     if task.run_after:
         table.add_row("not before", f"{clock(task.run_after)} ({ago(task.run_after)})")
+    for child in children[:SHOWN_CHILDREN]:
+        who = f"agent {escape(str(child.agent))}, {state_mark(child.state)}"
+        never = "" if child.fence else ", no worker has claimed it yet"
+        table.add_row("waits for", f"[bold]{escape(child.id)}[/] {who}{never}")
+    if len(children) > SHOWN_CHILDREN:
+        table.add_row("", f"and more: holdfast tasks children {escape(task.id)}")
     if task.retry_of:
         table.add_row("retry of", escape(task.retry_of))
     for artifact in task.artifacts:

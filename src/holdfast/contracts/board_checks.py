@@ -85,4 +85,4 @@ def check_status(status: object) -> TaskStatus:
         return TaskStatus(text)
     except ValueError:
         known = ", ".join(TaskStatus)
-        raise InvalidInputError("status", f"is not one of {known}") from None
+        raise InvalidInputError("status", f"must be one of {known}, not {text[:60]!r}") from None

@@ -11,7 +11,7 @@ from holdfast.contracts.cron import Cron
 from holdfast.contracts.front import Layered
 from holdfast.contracts.schedule_runs import load_schedule, run_of
 from holdfast.contracts.tasks.checks import check_owner
-from holdfast.spi.schedules import ScheduleDraft, ScheduleKey, ScheduleStorage
+from holdfast.spi.schedules import ScheduleDraft, ScheduleKey, ScheduleStorage, no_schedule
 from holdfast.spi.tasks.stored import StoredMessage
 from holdfast.values.checks import (
     check_absent_id,
@@ -23,7 +23,7 @@ from holdfast.values.checks import (
 from holdfast.values.codec import decode_json
 from holdfast.values.content import ChatMessage
 from holdfast.values.deprecation import renamed
-from holdfast.values.errors import EngineError, HoldfastError, InvalidInputError, NotFoundError
+from holdfast.values.errors import EngineError, HoldfastError, InvalidInputError
 from holdfast.values.identity import Agent, AgentId
 from holdfast.values.ids import new_id
 from holdfast.values.owners import Owner
@@ -290,7 +290,7 @@ class Schedules(Layered, ScheduleStore):
             raise InvalidInputError("count", f"must be at most {MAX_NEXT_RUNS}")
         found = await self._storage.get(_key(schedule_id, owner))
         if found is None:
-            raise NotFoundError("schedule", schedule_id)
+            raise no_schedule(schedule_id)
         cron = Cron(found.draft.cron, found.draft.timezone)
         return list(islice(cron.ticks_after(found.after), many))
 

@@ -84,7 +84,10 @@ class App(ScheduledApp):
         tenant_concurrency: int | None = None,
         tenant_rate: str | None = None,
     ) -> None:
-        self.agent = AgentId.parse(name)
+        try:
+            self.agent = AgentId.parse(name)
+        except InvalidInputError as error:
+            raise InvalidInputError("name", str(error).removeprefix("agent_id: ")) from None
         self.description = check_text("description", description)
         self.version = check_optional_id("version", version)
         self.serial_contexts = serial_contexts
@@ -305,6 +308,12 @@ class App(ScheduledApp):
 
             task = await app.submit(state, "Tides of Brest?", submit_key="order-7")
         """
+        if isinstance(state, (str, ChatMessage)):
+            raise InvalidInputError(
+                "state",
+                f"must be an open State, not {type(state).__name__}: the state comes "
+                "first, as in app.submit(state, message)",
+            )
         handler = self.handler_of(self.agent if agent is None else agent)
         return await state.tasks.submit(
             handler.agent,

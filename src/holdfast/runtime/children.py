@@ -111,6 +111,7 @@ class TaskChildren(TaskSteps):
             return known
         child = await self._stores.tasks.submit_child(self._held.lease, key, agent, work, **how)
         self._new_children.add(child.id)
+        self._held.child_agents.add(draft.agent)
         return child.id
 
     async def wait(self, child_id: str) -> Any:

@@ -75,6 +75,21 @@ class Ending:
         return str(self.state or self.why)
 
 
+def log_fields(tenant: str, task: TaskRecord) -> dict[str, object]:
+    """Return the fields that every log record about a task has, for programs that read logs.
+
+    ::
+
+        _log.info("task %s: claimed", task.id, extra=log_fields("acme", task))
+    """
+    return {
+        "task": task.id,
+        "tenant": tenant,
+        "agent": str(task.agent),
+        "attempt": task.attempts,
+    }
+
+
 class Runner:
     """Runs handlers and reports to the ledger.
 

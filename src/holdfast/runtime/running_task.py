@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 
+from holdfast.values.identity import AgentId
 from holdfast.values.tasks.records import Lease
 
 
@@ -50,6 +51,9 @@ class RunningTask:
 
         self.stopped: Stop | None = None
         self.is_leaving = False
+        self.child_agents: set[AgentId] = set()
+        """The agents of the children that this run submitted."""
+
         self._loop = asyncio.get_running_loop()
         self._work: asyncio.Future[object] | None = None
 

@@ -31,6 +31,9 @@ from holdfast.values.tasks.records import TaskRecord
 MAX_BACKOFF_SECONDS = 60.0
 """The longest wait between two tries of a step."""
 
+WAITS_FOR = "waits for"
+"""The beginning of the note of a task that waits for its children."""
+
 MAX_ERROR = 2_000
 """Maximum characters of an error stored with a failed try."""
 
@@ -130,8 +133,9 @@ class TaskSteps(TaskFacts):
         If it raises, it is called again up to ``retries`` times in this attempt, after
         ``backoff_seconds``, doubled each time up to a minute; each failed try is in the timeline.
         A try that takes longer than ``timeout_seconds`` fails with ``TimeoutError``; a thread
-        cannot be stopped, and its result is then ignored. To pass arguments of these names to the
-        function, use ``functools.partial``. ::
+        cannot be stopped, and its result is then ignored. Every other keyword, also a misspelt one
+        such as ``retry=3``, is an argument of the function. To pass arguments of these names to
+        the function, use ``functools.partial``. ::
 
             pages = await task.step("fetch", fetch, "https://example.org", retries=3)
         """
@@ -246,7 +250,7 @@ class TaskSteps(TaskFacts):
             TaskState.SUBMITTED,
             progress=True,
             children=children,
-            note=f"waits for {count} {'task' if count == 1 else 'tasks'}",
+            note=f"{WAITS_FOR} {count} {'task' if count == 1 else 'tasks'}",
         )
 
     async def _keep(self, key: StepKey, result: Any) -> StepRecord:
@@ -262,14 +266,15 @@ class TaskSteps(TaskFacts):
 
         With ``branches`` false, it raises inside ``gather``.
         """
+        what = f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
         if current_step.get() is not None:
             raise InvalidInputError(
-                name, f"a {kind} cannot be inside a step: call it before or after the step"
+                name, f"{what} cannot be inside a step: call it before or after the step"
             )
         branch = _branch.get()
         if branch and not branches:
             raise InvalidInputError(
-                name, f"a {kind} cannot be inside task.gather(): call it before or after"
+                name, f"{what} cannot be inside task.gather(): call it before or after"
             )
         await self._pause_if_asked()
         await self._report_failure()
@@ -350,10 +355,12 @@ def _not_a_function(name: str, given: object) -> InvalidInputError:
         # It will never run; without close() Python would warn that it was never awaited.
         given.close()
         return InvalidInputError(
-            name, f'must be a function, not its coroutine: task.step("{name}", f, …), without f()'
+            "function", f'must be f, not its coroutine f(): task.step("{name}", f, …)'
         )
     kind = type(given).__name__
-    return InvalidInputError(name, f"must be a function that the step calls, not {kind}")
+    return InvalidInputError(
+        "function", f"must be a function that the step {name!r} calls, not {kind}"
+    )
 
 
 async def _call(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:

@@ -14,12 +14,13 @@ from typing import Any
 
 from holdfast.runtime.app import App
 from holdfast.runtime.background import BackgroundJob
+from holdfast.runtime.child_agents import ChildAgents
 from holdfast.runtime.cleanup import sweep, sweep_earlier
 from holdfast.runtime.completions import Completions
 from holdfast.runtime.lease_keeper import LeaseKeeper
 from holdfast.runtime.remember import Remembering
 from holdfast.runtime.rounds import Rounds
-from holdfast.runtime.runner import Ending, Runner
+from holdfast.runtime.runner import Ending, Runner, log_fields
 from holdfast.runtime.running_task import RunningTask, Stop
 from holdfast.runtime.stores import TaskStores, check_stores
 from holdfast.runtime.ticks import Ticks
@@ -28,7 +29,7 @@ from holdfast.values.errors import ConfigError, HoldfastError
 from holdfast.values.ids import new_ref
 from holdfast.values.lifecycle import Actor
 from holdfast.values.owners import ANY_OWNER
-from holdfast.values.tasks.records import LEASE_SECONDS, ClaimedTask, TaskRecord
+from holdfast.values.tasks.records import LEASE_SECONDS, ClaimedTask
 
 _log = logging.getLogger("holdfast.worker")
 IDLE_SECONDS = 7.5
@@ -83,6 +84,7 @@ class Worker:
         self._found_due = False
         self._runs = 0
         self._remembering = Remembering(app)
+        self._child_agents = ChildAgents(app.agents)
         self._rested = asyncio.Event()
         self._swept_earlier: set[str] = set()
         self._resources: Any = None
@@ -269,7 +271,7 @@ class Worker:
         self, runner: Runner, claimed: ClaimedTask, held: RunningTask, keeper: LeaseKeeper
     ) -> None:
         task, begun = claimed.task, time.monotonic()
-        facts = _facts(held.tenant, task)
+        facts = log_fields(held.tenant, task)
         if held is self._alone:
             await self._others_ended(held)
         _log.info("task %s: attempt %s", task.id, task.attempts, extra=facts)
@@ -295,6 +297,8 @@ class Worker:
                     seconds=seconds,
                 )
             )
+            keeper.forget(held)
+            await self._child_agents.check(self._stores_of(held.tenant).tasks, held)
         finally:
             keeper.forget(held)
             self._alone = None if held is self._alone else self._alone
@@ -333,7 +337,7 @@ class Worker:
 
     async def _recover_tenant(self, stores: TaskStores) -> None:
         for task in await stores.tasks.recover_expired():
-            facts = _facts(stores.tenant, task) | {"outcome": str(task.state)}
+            facts = log_fields(stores.tenant, task) | {"outcome": str(task.state)}
             _log.warning("task %s: its worker is gone, now %s", task.id, task.state, extra=facts)
             self._wake.set()
 
@@ -386,13 +390,3 @@ class Worker:
             held.stop(Stop.DRAIN)
         if self._running:
             await asyncio.wait(self._running, timeout=self._lease_seconds)
-
-
-def _facts(tenant: str, task: TaskRecord) -> dict[str, object]:
-    """Return the fields that every log record about a task has, for programs that read logs."""
-    return {
-        "task": task.id,
-        "tenant": tenant,
-        "agent": str(task.agent),
-        "attempt": task.attempts,
-    }

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 
 from holdfast.spi.tasks.draft import Draft
 from holdfast.spi.tasks.records import TaskSnapshot
-from holdfast.values.errors import ConflictError
+from holdfast.values.errors import ConflictError, NotFoundError
 from holdfast.values.identity import AgentId
 from holdfast.values.schedules import Missed
 
@@ -102,6 +102,19 @@ def other_schedule(schedule_id: str) -> ConflictError:
     """
     text = f"schedule {schedule_id!r} is there with other content: use upsert to replace it"
     return ConflictError("schedule", schedule_id, text)
+
+
+def no_schedule(schedule_id: str) -> NotFoundError:
+    """Return the error for a schedule that is not there, or is another owner's.
+
+    >>> no_schedule("daily").key
+    'daily'
+    """
+    text = (
+        f"schedule {schedule_id!r} was not found for this owner: `holdfast schedules list` shows "
+        "all of a tenant, with their owners"
+    )
+    return NotFoundError("schedule", schedule_id, text)
 
 
 class ScheduleStorage(Protocol):

@@ -61,6 +61,7 @@ async def test_an_unknown_status_is_refused(store: TaskStore, bad: Any) -> None:
     with pytest.raises(InvalidInputError) as caught:
         await store.update_status(board, card, bad, "note")
     assert caught.value.field == "status"
+    assert not isinstance(bad, str) or f"not {bad!r}" in str(caught.value)
     assert await _stored(store, board, card) == Task(card, "a")
 
 

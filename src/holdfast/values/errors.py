@@ -206,11 +206,23 @@ class UnknownSchemeError(ConfigError):
         super().__init__(f"unknown {setting} {given!r}: known are {', '.join(self.known)}")
 
 
+def pip_line(extras: str) -> str:
+    """Return the command that installs extras. On PyPI, the name is that of another package.
+
+    >>> pip_line("redis")
+    "pip install '.[redis]' in the folder of the project (or 'holdfast[redis]' from your own index)"
+    """
+    return (
+        f"pip install '.[{extras}]' in the folder of the project "
+        f"(or 'holdfast[{extras}]' from your own index)"
+    )
+
+
 class MissingExtraError(ConfigError, ImportError):
     """An optional dependency is not installed; the message has the ``pip`` command.
 
-    >>> str(MissingExtraError("redis", "redis"))
-    "redis needs the extra 'redis': pip install 'holdfast[redis]'"
+    >>> str(MissingExtraError("redis", "redis")).partition(" in ")[0]
+    "redis needs the extra 'redis': pip install '.[redis]'"
     >>> MissingExtraError("it", "redis", "objects").extra
     'redis,objects'
     """
@@ -222,7 +234,7 @@ class MissingExtraError(ConfigError, ImportError):
         lacking = f"needs the extra {named}"
         if len(extras) > 1:
             lacking = f"cannot run without the extras {named}"
-        super().__init__(f"{what} {lacking}: pip install 'holdfast[{self.extra}]'")
+        super().__init__(f"{what} {lacking}: {pip_line(self.extra)}")
 
 
 class SchemaError(ConfigError):

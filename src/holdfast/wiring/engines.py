@@ -20,7 +20,7 @@ from holdfast.values.errors import (
     NotSupportedError,
     UnknownSchemeError,
 )
-from holdfast.wiring.masking import mask_url, shown_scheme
+from holdfast.wiring.masking import mask_url, shown_name, shown_scheme
 from holdfast.wiring.settings import Settings
 
 
@@ -95,11 +95,12 @@ def engine_of_url(url: str) -> EngineSpec:
     if "://" not in url and (url.startswith((".", "~")) or PurePath(url).is_absolute()):
         return EMBEDDED
     raise UnknownSchemeError(
-        shown_scheme(scheme if colon else url),
+        shown_scheme(scheme) if colon else shown_name(url),
         known=[
             *(f"{name}:" for name in (*SCHEMES, *sorted(plugin_schemes()))),
-            "./folder (embedded Postgres)",
+            "a folder that begins with ./ or / (embedded Postgres)",
         ],
+        setting="URL scheme" if colon else "URL",
     )
 
 

@@ -91,7 +91,8 @@ class Opening:
         if self._spec is None:
             notice(
                 "no storage is configured: state is kept in this process and ends with it. "
-                "Set STORAGE_TYPE or DATABASE_URL, or open('memory:') to say that you mean it"
+                "To store it, pass a folder, as in open('./.holdfast'), or set HOLDFAST_DIR or "
+                "DATABASE_URL. open('memory:') keeps it in this process without this warning"
             )
         specs = [self._spec or INMEMORY, *self._beside()]
         try:
@@ -171,13 +172,13 @@ def open(  # noqa: A001 - holdfast.open is the front door's name
     ``url`` is ``memory:`` (in this process, not persisted), a folder (embedded Postgres) or the
     URL of a server. ``redis`` is the URL of a Redis or Valkey for the hot path. ``blobs`` is the
     URL of an object store for large values. ``graph="age"`` keeps the graph in Apache AGE. Without
-    a URL, ``STORAGE_TYPE`` or ``DATABASE_URL``, the state is ``memory:``, and a warning is logged.
-    An unknown value raises an error that lists the known ones. With Postgres and ``redis``, this
-    process copies events from Redis to Postgres in the background, unless ``background=False``.
-    ``embedder`` is your own object, or a name as in ``HOLDFAST_EMBEDDER``. ``clock`` replaces the
-    time of the in-memory engine, for tests. ``seal`` encrypts content: a name as in
-    ``HOLDFAST_SEAL``, or your own key provider. ``telemetry`` traces every call with OpenTelemetry,
-    as ``HOLDFAST_OTEL=1`` does.
+    a URL, ``STORAGE_TYPE``, ``DATABASE_URL`` or ``HOLDFAST_DIR``, the state is ``memory:``, and a
+    warning is logged. An unknown value raises an error that lists the known ones. With Postgres and
+    ``redis``, this process copies events from Redis to Postgres in the background, unless
+    ``background=False``. ``embedder`` is your own object, or a name as in ``HOLDFAST_EMBEDDER``.
+    ``clock`` replaces the time of the in-memory engine, for tests. ``seal`` encrypts content: a
+    name as in ``HOLDFAST_SEAL``, or your own key provider. ``telemetry`` traces every call with
+    OpenTelemetry, as ``HOLDFAST_OTEL=1`` does.
 
     ::
 

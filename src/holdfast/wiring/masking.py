@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_NAME = re.compile(r"[\w./\\~ -]*")
 _SECRET_KEY = re.compile(
     r"(?i)(pass|pwd|^auth$|secret|token|credential|(^|[_-])key($|[_-])|_key|signature)"
 )
@@ -18,6 +19,17 @@ def shown_scheme(scheme: str) -> str:
     ('mysql', '***')
     """
     return scheme if _SCHEME.fullmatch(f"{scheme}:") else "***"
+
+
+def shown_name(name: str) -> str:
+    """Return a text that is no URL, such as a folder's name, for an error message.
+
+    A text with other characters than a path has stars in its place: it may be a connection string.
+
+    >>> shown_name("data/mine"), shown_name("host=db password=x")
+    ('data/mine', '***')
+    """
+    return name if _NAME.fullmatch(name) else "***"
 
 
 def mask_url(url: str) -> str:

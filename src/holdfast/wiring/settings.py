@@ -88,7 +88,7 @@ class Settings:
     """
 
     storage_type: str = ""
-    """``STORAGE_TYPE``: memory, embedded or postgres; empty: as ``DATABASE_URL`` implies."""
+    """``STORAGE_TYPE``: memory, embedded or postgres; empty: as the other variables imply."""
     database_url: str = ""
     """``DATABASE_URL``: a Postgres server; alone it implies postgres."""
     redis_url: str = ""
@@ -96,7 +96,7 @@ class Settings:
     blob_url: str = ""
     """``BLOB_URL``: an object store for blobs."""
     directory: str = ".holdfast"
-    """``HOLDFAST_DIR``: the folder of embedded Postgres."""
+    """``HOLDFAST_DIR``: the folder of embedded Postgres; alone it implies embedded."""
     tenant: str = "default"
     """``HOLDFAST_TENANT``: the tenant whose data is used."""
     blob_ttl_seconds: float = 86_400
@@ -223,7 +223,7 @@ class Settings:
 
         The environment overrides the file. An unknown ``HOLDFAST_`` name is logged as a warning
         that names the nearest known one. A secret may be in a file: the variable with ``_FILE``
-        after its name then has the path of the file.
+        after its name then has the path of the file. ``HOLDFAST_DIR`` alone implies embedded.
 
         >>> Settings.from_environment({"STORAGE_TYPE": "memory"}).storage_type
         'memory'
@@ -237,6 +237,8 @@ class Settings:
             text = given.get(name, "").strip()
             if text:
                 fields[field] = _READ.get(field, _text)(name, text)
+        if "directory" in fields and not {"storage_type", "database_url"} & fields.keys():
+            fields["storage_type"] = "embedded"
         return cls(**fields)
 
 

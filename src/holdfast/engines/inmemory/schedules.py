@@ -17,11 +17,11 @@ from holdfast.spi.schedules import (
     ScheduleRun,
     ScheduleStorage,
     StoredSchedule,
+    no_schedule,
     other_schedule,
     too_many_schedules,
 )
 from holdfast.spi.tasks.records import TaskSnapshot
-from holdfast.values.errors import NotFoundError
 
 
 @dataclass(slots=True)
@@ -85,7 +85,7 @@ class InMemorySchedules(ScheduleStorage):
     async def set_paused(self, key: ScheduleKey, *, paused: bool) -> StoredSchedule:
         """Pause or resume a schedule, and return it."""
         if key not in self._rows:
-            raise NotFoundError("schedule", key.schedule_id)
+            raise no_schedule(key.schedule_id)
         stored, now = self._rows[key].stored, self._engine.now()
         if stored.paused == paused:
             return stored

@@ -6,6 +6,7 @@ a power cut, would use it up before the next one is tried.
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeAlias
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -57,7 +58,7 @@ def connector(url: str) -> Connect:
     """
     hosts = hosts_of(url)
     if len(hosts) == 1:
-        return _connect
+        return _connect_to(hosts[0][0])
     given = parse_qs(urlsplit(url).query).get(_TARGET)
     target = {} if given else {_TARGET: READ_WRITE}
     last = 0
@@ -78,6 +79,17 @@ def connector(url: str) -> Connect:
                 last = at
                 return found
         raise ConnectionRefusedError(f"no host takes writes ({'; '.join(problems)})")
+
+    return connect
+
+
+def _connect_to(host: str) -> Connect:
+    async def connect(dsn: str, **how: Any) -> Any:
+        try:
+            return await _connect(dsn, **how)
+        except socket.gaierror as error:
+            why = error.strerror or "no address"
+            raise ConnectionRefusedError(f"the host {host!r} was not found ({why})") from error
 
     return connect
 

@@ -17,9 +17,9 @@ from holdfast.spi.schedules import (
     ScheduleRun,
     ScheduleStorage,
     StoredSchedule,
+    no_schedule,
 )
 from holdfast.spi.tasks.records import TaskSnapshot
-from holdfast.values.errors import NotFoundError
 from holdfast.values.identity import AgentId
 from holdfast.values.schedules import Missed
 
@@ -71,7 +71,7 @@ class PostgresSchedules(ScheduleStorage):
             _SQL["set_paused"], self._tenant, *key, paused, safe=False
         )
         if row is None:
-            raise NotFoundError("schedule", key.schedule_id)
+            raise no_schedule(key.schedule_id)
         return self._changed(row)
 
     async def delete(self, key: ScheduleKey) -> bool:
