@@ -14,6 +14,8 @@ from holdfast.values.owners import ANY_OWNER
 _log = logging.getLogger("holdfast.worker")
 RECENT = 100
 """How many tasks of an agent are read, those that changed last."""
+MOST = 1_000
+"""How many agents a worker looks up: their names may come from data."""
 
 
 async def was_claimed(ledger: TaskLedger, agent: Agent) -> bool:
@@ -44,6 +46,8 @@ class ChildAgents:
         """Log a warning for each agent of a new child that no handler and no worker runs."""
         new = {(held.tenant, agent) for agent in held.child_agents if agent not in self._own}
         for found in new - self._seen:
+            if len(self._seen) == MOST:
+                return
             agent = found[1]
             self._seen.add(found)
             try:
