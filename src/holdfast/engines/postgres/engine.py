@@ -20,11 +20,7 @@ from holdfast.engines.postgres.retries import (
     cause_of,
     retried,
 )
-from holdfast.engines.postgres.tenancy import (
-    for_distributed_tenant,
-    for_packed_tenant,
-    for_tenant,
-)
+from holdfast.engines.postgres.tenancy import form_for
 from holdfast.engines.postgres.tenant_turns import TenantTurns
 from holdfast.engines.postgres.watched import (
     LEAVE_SECONDS,
@@ -86,10 +82,7 @@ class Postgres:
         self._waiting = 0
         self._closing = False
         self.capabilities = capabilities
-        # On a borrowed pool vectors stay arrays: its connections are the owner's to set up.
-        self._for_tenant = for_packed_tenant if owns else for_tenant
-        if capabilities.distributed:
-            self._for_tenant = for_distributed_tenant
+        self._for_tenant = form_for(distributed=bool(capabilities.distributed), owns=owns)
         self.command_timeout_seconds = command_timeout_seconds
         self.search_timeout_seconds = SEARCH_SECONDS
         self._deadlines = statement_deadlines(command_timeout_seconds + _GRACE_SECONDS)

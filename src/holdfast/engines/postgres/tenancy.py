@@ -11,8 +11,9 @@ and a statement takes one round trip on any connection, through any pooler.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
-from typing import LiteralString
+from typing import LiteralString, TypeAlias
 
 from holdfast.engines.postgres.packed_vectors import with_packed_vectors
 
@@ -22,6 +23,22 @@ _ALONE = re.compile(r"/\* alone: \*/.*?/\* end \*/", re.DOTALL)
 _DISTRIBUTED = re.compile(r"/\* distributed: (.*?) \*/", re.DOTALL)
 _STATEMENTS = 2048
 """How many statement texts are cached: more than there are statements, with many filters."""
+
+
+Form: TypeAlias = Callable[[LiteralString], LiteralString]
+"""Returns the statement that is sent for the text of one."""
+
+
+def form_for(*, distributed: bool, owns: bool) -> Form:
+    """Return the form of tenants' statements on an engine's connections.
+
+    >>> form_for(distributed=False, owns=False) is for_tenant
+    True
+    """
+    if distributed:
+        return for_distributed_tenant
+    # On a borrowed pool vectors stay arrays: its connections are the owner's to set up.
+    return for_packed_tenant if owns else for_tenant
 
 
 @lru_cache(maxsize=_STATEMENTS)

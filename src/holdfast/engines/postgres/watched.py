@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any, LiteralString
@@ -11,7 +11,7 @@ from typing import Any, LiteralString
 import asyncpg
 
 from holdfast.engines.deadlines import Deadlines
-from holdfast.engines.postgres.tenancy import for_tenant
+from holdfast.engines.postgres.tenancy import Form, for_tenant
 from holdfast.values.errors import EngineError
 
 _ASKING = frozenset(
@@ -57,7 +57,7 @@ class WatchedConnection:
         bare: Any,
         deadlines: Deadlines[Any],
         tenant: str = "",
-        prepare: Callable[[LiteralString], LiteralString] = for_tenant,
+        prepare: Form = for_tenant,
     ) -> None:
         self.bare = bare
         self._deadlines = deadlines
