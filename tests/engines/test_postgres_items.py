@@ -243,6 +243,46 @@ async def test_deletes_of_several_items_lock_those_that_are_absent() -> None:
             assert await state.items.search(()) == []
 
 
+async def test_deletes_of_absent_items_leave_no_namespace() -> None:
+    async with empty_database() as url, holdfast.open(url, background=False) as state:
+        gone = [ItemPut((space,), "k", None) for space in ("a", "b", "c")]
+        await state.items.put_many([*gone, ItemPut(("b",), "other", {})])
+        async with connected(url) as other:
+            paths = await other.fetch("SELECT path FROM holdfast.item_namespaces")
+        assert [row["path"] for row in paths] == [["b"]]
+
+
+async def test_the_first_calls_of_a_namespace_at_once_are_all_done() -> None:
+    """Two unique indexes have its path: each call waits for the one that makes it."""
+    async with empty_database() as url, holdfast.open(url, background=False) as state:
+        for at in range(60):
+            space = (f"space{at}",)
+            one, two = [ItemPut(space, "k", {})], [ItemPut(space, key, None) for key in "xy"]
+            await asyncio.gather(*(state.items.put_many(two if n % 2 else one) for n in range(6)))
+        assert len(await state.items.search((), limit=100)) == 60
+
+
+async def test_a_put_that_waited_counts_its_time_from_then() -> None:
+    """Also if the row is as it was: the one that had locked it gave up."""
+    async with empty_database() as url, holdfast.open(url, background=False) as state:
+        await state.items.put_many([ItemPut(NOTES, "k", {}, ttl_seconds=3600)])
+        async with connected(url) as first:
+            locked = first.transaction()
+            await locked.start()
+            await first.execute("SELECT FROM holdfast.items FOR UPDATE")
+            put = asyncio.create_task(
+                state.items.put_many([ItemPut(NOTES, "k", {"new": True}, ttl_seconds=3600)])
+            )
+            await _until_waiting(url, 1, put)
+            ended = await first.fetchval("SELECT clock_timestamp()")
+            await locked.rollback()
+            [version] = await put
+        [found] = await state.items.get_many([ItemKey(NOTES, "k")])
+        assert found is not None
+        assert (found.value, found.version) == ({"new": True}, version)
+        assert found.updated_at > ended
+
+
 async def test_a_put_that_waits_for_another_one_has_the_later_version() -> None:
     async with empty_database() as url, holdfast.open(url, background=False) as state:
         await state.items.put_many([ItemPut(NOTES, "k", {"by": "nobody"})])

@@ -14,6 +14,7 @@ AS $$
 DECLARE
     labels text[];
     space bigint;
+    made bigint[] := '{}';
     versions bigint[] := '{}';
     -- In variables: with the elements of the arrays in their place this function crashed Citus 14.0.1.
     this_key text;
@@ -38,11 +39,22 @@ BEGIN
         END IF;
         IF space IS NULL THEN
             space := holdfast.open_item_namespace(
-                in_tenant, in_owner, labels, in_values[i] IS NOT NULL OR cardinality(in_keys) > 1);
+                in_tenant, in_owner, labels, in_values[i] IS NOT NULL);
+        END IF;
+        IF space IS NULL AND cardinality(in_keys) > 1 THEN
+            space := holdfast.open_item_namespace(in_tenant, in_owner, labels, true);
+            made := made || space;
         END IF;
         versions := versions || holdfast.write_item(
             in_tenant, space, labels, this_key, this_value, this_filterable, this_vectors,
             this_ttl, this_expected, this_subject, cardinality(in_keys) > 1);
+    END LOOP;
+    FOREACH space IN ARRAY made LOOP
+        -- It was made to lock absent items; this call may have put others there.
+        DELETE FROM holdfast.item_namespaces n
+        WHERE n.tenant = in_tenant AND n.number = space
+          AND NOT EXISTS (SELECT FROM holdfast.items i
+                          WHERE i.tenant = in_tenant AND i.namespace = space);
     END LOOP;
     RETURN versions;
 END
@@ -57,36 +69,21 @@ CREATE OR REPLACE FUNCTION holdfast.put_item(
 LANGUAGE plpgsql
 AS $$
 DECLARE
-    this_vectors public.vector[] := CASE
-        WHEN in_vector IS NULL THEN '{}'::public.vector[] ELSE ARRAY[in_vector] END;
-    made bigint;
+    space bigint := (
+        SELECT n.number FROM holdfast.item_namespaces n
+        WHERE n.tenant = in_tenant AND n.owner = in_owner AND n.path_key = in_path_key);
 BEGIN
-    /* alone: */
-    IF in_value IS NOT NULL AND in_expected IS NULL THEN
-        -- Most puts replace an item. While it is there, maintenance does not delete its namespace,
-        -- so that needs no lock. A put that waits for the row draws its version afterwards.
-        UPDATE holdfast.items s SET
-            version = nextval('holdfast.item_versions'), updated_at = holdfast.now(),
-            ttl_seconds = in_ttl_seconds,
-            expires_at = holdfast.now() + make_interval(secs => in_ttl_seconds),
-            vectors = this_vectors, value = in_value, filterable = in_filterable,
-            subject = in_subject
-        WHERE s.tenant = in_tenant AND s.key = in_key
-            AND s.namespace = (
-                SELECT n.number FROM holdfast.item_namespaces n
-                WHERE n.tenant = in_tenant AND n.owner = in_owner AND n.path_key = in_path_key)
-            AND (s.expires_at IS NULL OR s.expires_at > holdfast.now())
-        RETURNING s.version INTO made;
-        IF FOUND THEN
-            RETURN made;
-        END IF;
+    -- Most puts replace an item: while its row is locked, maintenance does not delete its namespace.
+    PERFORM FROM holdfast.items s
+    WHERE s.tenant = in_tenant AND s.namespace = space AND s.key = in_key FOR UPDATE;
+    IF NOT FOUND THEN
+        space := holdfast.open_item_namespace(
+            in_tenant, in_owner, in_path, in_value IS NOT NULL);
     END IF;
-    /* end */
     RETURN holdfast.write_item(
-        in_tenant,
-        holdfast.open_item_namespace(in_tenant, in_owner, in_path, in_value IS NOT NULL),
-        in_path, in_key, in_value, in_filterable,
-        this_vectors, in_ttl_seconds, in_expected, in_subject, false);
+        in_tenant, space, in_path, in_key, in_value, in_filterable,
+        CASE WHEN in_vector IS NULL THEN '{}'::public.vector[] ELSE ARRAY[in_vector] END,
+        in_ttl_seconds, in_expected, in_subject, false);
 END
 $$;
 
@@ -233,7 +230,8 @@ BEGIN
         END IF;
         INSERT INTO holdfast.item_namespaces (tenant, owner, path)
         VALUES (in_tenant, in_owner, in_path)
-        ON CONFLICT (tenant, owner, path) DO NOTHING
+        -- Two indexes say that there is one of a path.
+        ON CONFLICT DO NOTHING
         RETURNING number INTO found_number;
         IF FOUND THEN
             RETURN found_number;
