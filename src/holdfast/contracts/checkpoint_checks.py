@@ -104,7 +104,7 @@ def check_typed(field: str, value: object) -> TypedBytes:
     """
     if not isinstance(value, tuple) or len(value) != 2:
         raise InvalidInputError(field, f"must be TypedBytes, not {type(value).__name__}")
-    if type(value) is TypedBytes and type(value.data) is bytes:
+    if type(value) is TypedBytes and type(value.kind) is str and type(value.data) is bytes:
         check_id(f"{field}.kind", value.kind)
         return value
     kind, data = value

@@ -45,7 +45,9 @@ class ChildAgents:
     async def check(self, ledger: TaskLedger, held: RunningTask) -> None:
         """Log a warning for each agent of a new child that no handler and no worker runs."""
         new = {(held.tenant, agent) for agent in held.child_agents if agent not in self._own}
-        for found in new - self._seen:
+        for found in new:
+            if found in self._seen:
+                continue
             if len(self._seen) == MOST:
                 return
             agent = found[1]
