@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import asyncpg
 import pytest
@@ -12,13 +16,19 @@ import pytest
 import holdfast
 from holdfast.contracts.items import Items
 from holdfast.engines import postgres
+from holdfast.engines.postgres import migrate
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.items import PostgresItems
 from holdfast.engines.postgres.packed_vectors import pack, unpack
+from holdfast.testing.postgres_server import PASSWORD
+from holdfast.values.errors import UnavailableError
 from holdfast.values.items import ItemKey, ItemPut
+from tests.engines.postgres import server
 from tests.engines.postgres_database import empty_database, migrated_database
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
+READY = b"Z\0\0\0\5"
+"""The beginning of the message with which a server ends the login."""
 NOTES = ("notes",)
 TINY, LARGE = 2.0**-40, 2.0**40
 VECTORS = [[1.0, 0.0], [0.6000000238418579, 0.800000011920929], [TINY, 1.0], [LARGE, -LARGE]]
@@ -65,6 +75,83 @@ async def test_our_own_connections_send_vectors_as_such() -> None:
             for statement in ("%put_item(%", "%row_number() OVER (ORDER BY f.distance%"):
                 [row] = await lent.bare.fetch(types, statement)
                 assert "vector" in row["parameter_types"], statement
+        await engine.aclose()
+
+
+async def test_a_connection_from_before_the_schema_is_replaced(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Another process may migrate between our first connection and the look at the schema."""
+    status = migrate.status
+
+    async def after_another_process(connection: Any) -> migrate.SchemaStatus:
+        monkeypatch.setattr(migrate, "status", status)
+        other = await asyncpg.connect(url)
+        await migrate.migrate(other)
+        await other.close()
+        return await status(connection)
+
+    async with empty_database() as url:
+        monkeypatch.setattr(migrate, "status", after_another_process)
+        engine = await Postgres.open(url, max_connections=1)
+        await _put_and_found(engine)
+        await engine.aclose()
+
+
+@asynccontextmanager
+async def _silent_after_login(url: str) -> AsyncIterator[tuple[str, Callable[[], None]]]:
+    """A URL through a proxy, and what cuts it: then only logins are forwarded."""
+    to, writers, silent = urlsplit(url), [], []
+
+    async def forward(reader: Any, writer: Any, *, until_ready: bool) -> None:
+        while data := await reader.read(65536):
+            if until_ready or writer.ready:
+                writer.write(data)
+            if until_ready and data[-6:-1] == READY:
+                writer.partner.ready = not silent
+
+    async def serve(reader: Any, writer: Any) -> None:
+        there, away = await asyncio.open_connection("127.0.0.1", server(18).port)
+        away.ready, writer.partner = True, away
+        writers.extend((writer, away))
+        await asyncio.gather(
+            forward(reader, away, until_ready=False),
+            forward(there, writer, until_ready=True),
+            return_exceptions=True,
+        )
+
+    def cut() -> None:
+        silent.append(True)
+        for one in writers:
+            one.transport.abort()
+
+    proxy = await asyncio.start_server(serve, "127.0.0.1", 0)
+    port = proxy.sockets[0].getsockname()[1]
+    try:
+        yield f"postgresql://postgres:{PASSWORD}@127.0.0.1:{port}{to.path}", cut
+    finally:
+        cut()
+        proxy.close()
+
+
+@pytest.mark.parametrize("connect_seconds", [0.2, 3600])
+async def test_a_server_that_is_silent_after_the_login_blocks_no_caller(
+    connect_seconds: float,
+) -> None:
+    async with migrated_database() as url, _silent_after_login(url) as (proxy, cut):
+        engine = await Postgres.open(
+            proxy, allow_unsafe=True, max_connections=2, connect_timeout_seconds=connect_seconds
+        )
+        cut()
+        call = asyncio.create_task(engine.ping())
+        if connect_seconds < 1:
+            with pytest.raises(UnavailableError):
+                await call
+        else:
+            await asyncio.wait([call], timeout=0.5)
+            call.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await call
         await engine.aclose()
 
 

@@ -9,7 +9,7 @@ import asyncpg
 from holdfast.engines.postgres import migrate
 from holdfast.engines.postgres.errors import connecting, mapped
 from holdfast.engines.postgres.hosts import connector
-from holdfast.engines.postgres.packed_vectors import pack_vectors
+from holdfast.engines.postgres.packed_vectors import VectorCodec
 from holdfast.engines.postgres.roles import APP_ROLE, login_role, make_roles, may_work
 from holdfast.values.errors import ConfigError, SchemaError
 
@@ -18,13 +18,17 @@ async def _nothing_to_reset(_connection: Any) -> None:
     """Do nothing on release: Holdfast's statements leave no session state."""
 
 
-async def connected_pool(url: str, *, pooler: bool, session: dict[str, str], **how: Any) -> Any:
-    """Return a pool with one connection; ``session`` holds the settings of every connection."""
+async def connected_pool(
+    url: str, *, pooler: bool, session: dict[str, str], codec: VectorCodec | None, **how: Any
+) -> Any:
+    """Return a pool with one connection; ``session`` holds the settings of every connection.
+
+    With a ``codec``, each connection packs vectors.
+    """
     with connecting():
         pool = await asyncpg.create_pool(
             url,
-            connect=connector(url),
-            init=pack_vectors,
+            connect=connector(url) if codec is None else codec.connecting(connector(url)),
             min_size=0,
             reset=_nothing_to_reset,
             # A transaction pooler supports neither named statements nor startup settings.
@@ -61,8 +65,6 @@ async def prepare(pool: Any, *, auto_migrate: bool) -> str:
                     if isinstance(error.__cause__, asyncpg.InsufficientPrivilegeError):
                         raise _not_allowed(found, error.__cause__) from error
                     raise
-                # Those that were opened before pgvector was there do not pack vectors.
-                await pool.expire_connections()
             login, mighty = await login_role(connection)
             if not mighty:
                 return ""

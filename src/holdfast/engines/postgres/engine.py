@@ -13,13 +13,9 @@ from holdfast.engines.postgres import migrate
 from holdfast.engines.postgres.capabilities import Capabilities, read_capabilities
 from holdfast.engines.postgres.connect import APP_ROLE, connected_pool, prepare
 from holdfast.engines.postgres.errors import is_read_only, mapped, to_holdfast
+from holdfast.engines.postgres.packed_vectors import VectorCodec
 from holdfast.engines.postgres.queries import load
-from holdfast.engines.postgres.retries import (
-    DRIVER_ERRORS,
-    NotConnectedError,
-    cause_of,
-    retried,
-)
+from holdfast.engines.postgres.retries import DRIVER_ERRORS, NotConnectedError, cause_of, retried
 from holdfast.engines.postgres.tenancy import form_for
 from holdfast.engines.postgres.tenant_turns import TenantTurns
 from holdfast.engines.postgres.watched import (
@@ -72,6 +68,7 @@ class Postgres:
         owns: bool,
         command_timeout_seconds: float,
         revive: Revive | None = None,
+        packs: bool = False,
     ) -> None:
         self._pool = pool
         self._turns = TenantTurns(pool.get_max_size())
@@ -82,7 +79,7 @@ class Postgres:
         self._waiting = 0
         self._closing = False
         self.capabilities = capabilities
-        self._for_tenant = form_for(distributed=bool(capabilities.distributed), owns=owns)
+        self._for_tenant = form_for(distributed=bool(capabilities.distributed), packs=packs)
         self.command_timeout_seconds = command_timeout_seconds
         self.search_timeout_seconds = SEARCH_SECONDS
         self._deadlines = statement_deadlines(command_timeout_seconds + _GRACE_SECONDS)
@@ -122,7 +119,8 @@ class Postgres:
         """
         session = {"statement_timeout": f"{max(1, round(command_timeout_seconds * 1000))}"}
         how = {"max_size": max_connections, "timeout": connect_timeout_seconds}
-        pool = await connected_pool(url, pooler=pooler, session=session, **how)
+        codec = None if pooler else VectorCodec(connect_timeout_seconds)
+        pool = await connected_pool(url, pooler=pooler, session=session, codec=codec, **how)
         login = ""
         try:
             if not pooler:
@@ -130,7 +128,7 @@ class Postgres:
             if login:
                 pool.terminate()
                 session |= {"role": APP_ROLE}
-                pool = await connected_pool(url, pooler=pooler, session=session, **how)
+                pool = await connected_pool(url, pooler=False, session=session, codec=codec, **how)
             engine = await cls._checked(
                 pool,
                 owns=True,
@@ -139,6 +137,7 @@ class Postgres:
                 command_timeout_seconds=command_timeout_seconds,
                 revive=revive,
                 login=login,
+                codec=codec,
             )
         except BaseException:
             pool.terminate()
@@ -180,6 +179,7 @@ class Postgres:
         command_timeout_seconds: float,
         revive: Revive | None = None,
         login: str = "",
+        codec: VectorCodec | None = None,
     ) -> Self:
         with mapped(wrote=False):
             async with pool.acquire() as connection:
@@ -187,6 +187,8 @@ class Postgres:
                     await migrate.migrate(connection)
                 migrate.check(await migrate.status(connection))
                 capabilities = await read_capabilities(connection)
+            if codec is not None:
+                await codec.schema_found(pool)
         if not allow_unsafe:
             capabilities.check_safe()
         found = cls(
@@ -195,6 +197,7 @@ class Postgres:
             owns=owns,
             command_timeout_seconds=command_timeout_seconds,
             revive=revive,
+            packs=codec is not None,
         )
         found.login = login
         return found

@@ -5,13 +5,15 @@ As an array of ``real``, or as text, 384 numbers take longer than a short statem
 
 from __future__ import annotations
 
+import asyncio
 import re
 import struct
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any, LiteralString
 
 import numpy as np
+
+from holdfast.engines.postgres.hosts import Connect
 
 _HEADER_BYTES = 4
 """Two 16-bit numbers: the dimension, and one that is not used."""
@@ -45,15 +47,46 @@ def with_packed_vectors(sql: LiteralString) -> LiteralString:
     return _PARAMETER.sub(r"\1", sql)
 
 
-async def pack_vectors(connection: Any) -> None:
-    """Make a connection send and read vectors in their binary format.
+class VectorCodec:
+    """Makes the connections of a pool send and read vectors in their binary format.
 
-    Without pgvector it does nothing: then there is no schema yet. ::
+    ::
 
-        pool = await asyncpg.create_pool(url, init=pack_vectors)
+        codec = VectorCodec(timeout_seconds=10)
+        pool = await asyncpg.create_pool(url, connect=codec.connecting(asyncpg.connect))
     """
-    # The driver raises it if there is no such type.
-    with suppress(ValueError):
-        await connection.set_type_codec(
-            "vector", schema="public", encoder=pack, decoder=unpack, format="binary"
-        )
+
+    def __init__(self, timeout_seconds: float) -> None:
+        self._timeout_seconds = timeout_seconds
+        self._lacking = False
+
+    def connecting(self, connect: Connect) -> Connect:
+        """Return ``connect`` with one query more, which has the same time as connecting."""
+
+        async def connected(*args: Any, **options: Any) -> Any:
+            connection = await connect(*args, **options)
+            try:
+                async with asyncio.timeout(self._timeout_seconds):
+                    await self._set(connection)
+            except BaseException:
+                # The pool has not got it yet, and closing it would wait for the server.
+                connection.terminate()
+                raise
+            return connection
+
+        return connected
+
+    async def schema_found(self, pool: Any) -> None:
+        """Replace connections that were opened before pgvector was there."""
+        if self._lacking:
+            self._lacking = False
+            await pool.expire_connections()
+
+    async def _set(self, connection: Any) -> None:
+        try:
+            await connection.set_type_codec(
+                "vector", schema="public", encoder=pack, decoder=unpack, format="binary"
+            )
+        except ValueError:
+            # What the driver raises if there is no such type: the schema is not there yet.
+            self._lacking = True

@@ -29,16 +29,15 @@ Form: TypeAlias = Callable[[LiteralString], LiteralString]
 """Returns the statement that is sent for the text of one."""
 
 
-def form_for(*, distributed: bool, owns: bool) -> Form:
-    """Return the form of tenants' statements on an engine's connections.
+def form_for(*, distributed: bool, packs: bool) -> Form:
+    """Return the form of tenants' statements; ``packs`` is for connections with the codec.
 
-    >>> form_for(distributed=False, owns=False) is for_tenant
+    >>> form_for(distributed=False, packs=False) is for_tenant
     True
     """
     if distributed:
         return for_distributed_tenant
-    # On a borrowed pool vectors stay arrays: its connections are the owner's to set up.
-    return for_packed_tenant if owns else for_tenant
+    return for_packed_tenant if packs else for_tenant
 
 
 @lru_cache(maxsize=_STATEMENTS)
