@@ -101,7 +101,7 @@ async def test_a_connection_from_before_the_schema_is_replaced(
 @asynccontextmanager
 async def _silent_after_login(url: str) -> AsyncIterator[tuple[str, Callable[[], None]]]:
     """A URL through a proxy, and what cuts it: then only logins are forwarded."""
-    to, writers, silent = urlsplit(url), [], []
+    to, writers, silent = urlsplit(url), list[Any](), list[bool]()
 
     async def forward(reader: Any, writer: Any, *, until_ready: bool) -> None:
         while data := await reader.read(65536):
@@ -111,6 +111,8 @@ async def _silent_after_login(url: str) -> AsyncIterator[tuple[str, Callable[[],
                 writer.partner.ready = not silent
 
     async def serve(reader: Any, writer: Any) -> None:
+        there: Any
+        away: Any
         there, away = await asyncio.open_connection("127.0.0.1", server(18).port)
         away.ready, writer.partner = True, away
         writers.extend((writer, away))

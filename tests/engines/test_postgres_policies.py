@@ -67,7 +67,7 @@ ACROSS = {
 }
 """Statements that are for no one tenant: of the owner of the schema, or calls of its functions."""
 
-PARTS = {("checkpoints", "read")}
+PARTS = {("checkpoints", "read"), ("checkpoints", "read_one")}
 """What is never sent by itself: statements that are checked here take the place of a part of it."""
 
 
