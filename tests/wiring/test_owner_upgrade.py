@@ -115,7 +115,7 @@ async def _before_owners(
             old.setattr(migrate, "migrations", lambda: every[:BEFORE])
             old.setattr(migrate, "function_files", lambda: ())
             old.setattr(Ticks, "run_due", _nothing)
-            old.setattr(engine, "for_tenant", lambda sql: sql)
+            old.setattr(engine, "form_for", lambda **_: lambda sql: sql)
             old.setattr(session_log, "_SQL", {**session_log._SQL, "append_one": APPEND_BEFORE})
             old.setattr(client, "_SUBMIT", {**client._SUBMIT, "submit": SUBMIT_BEFORE})
             changed = {"claim": CLAIM_BEFORE, "transition": LEAVE_BEFORE}
