@@ -40,7 +40,7 @@ class ForgetfulHarness(PostgresHarness):
 
     async def open(self) -> None:
         """As ever, and with forgetful statements from then on."""
-        vars(postgres_engine)["for_tenant"] = _forgetful
+        vars(postgres_engine)["form_for"] = lambda **_: _forgetful
         await super().open()
 
     async def _grant(self, connection: Any) -> None:
