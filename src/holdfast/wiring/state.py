@@ -66,6 +66,7 @@ class State:
         owner: str | None = None,
         memory: MemoryScope = "owner",
         confined: bool = False,
+        stores: Stores | None = None,
     ) -> None:
         self._connections = connections
         self._confined = confined
@@ -74,7 +75,8 @@ class State:
         self._owner = check_absent_id("owner", owner)
         self._scoped = owner is not None
         self._memory: MemoryScope = memory
-        self._stores = connections.stores(self._tenant)
+        # A view of an owner is made of the tenant's stores, which are made once.
+        self._tenant_stores = self._stores = stores or connections.stores(self._tenant)
         if owner:
             self._stores = stores_of_owner(self._stores, owner, memory=memory)
         elif self._scoped:
@@ -252,6 +254,7 @@ class State:
             owner=self._owner if self._scoped else None,
             memory=self._memory,
             confined=True,
+            stores=self._tenant_stores,
         )
 
     def for_owner(self, owner: str, *, memory: MemoryScope = "owner") -> State:
@@ -284,6 +287,7 @@ class State:
             owner=owner,
             memory=memory,
             confined=self._confined,
+            stores=self._tenant_stores,
         )
 
     async def erase(
