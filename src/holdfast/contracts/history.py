@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
@@ -12,6 +13,7 @@ from holdfast.spi.transcripts import Tail, TranscriptKey, Transcripts
 from holdfast.values.checks import check_absent_id, check_count, check_id, check_list
 from holdfast.values.content import ChatMessage
 from holdfast.values.deprecation import renamed
+from holdfast.values.errors import InvalidInputError
 from holdfast.values.identity import Agent, AgentId
 from holdfast.values.stored_messages import messages_from_rows
 
@@ -249,6 +251,32 @@ class History(Front, HistoryStore):
         entries = self._entries(self._key(agent_id, session_id), messages, run_id)
         if entries:
             await self._storage.append(entries)
+
+    def checked(
+        self, agent_id: Agent, messages: list[ChatMessage], *, session_id: str, run_id: str
+    ) -> list[LogEntry]:
+        """Return messages as ``append_checked`` takes them, with the stored ids of this view.
+
+        ::
+
+            entries = history.checked(agent, turns, session_id="s1", run_id=task.id)
+        """
+        return self._entries(self._key(agent_id, session_id), messages, run_id)
+
+    async def append_checked(self, entries: Sequence[LogEntry]) -> None:
+        """Append messages that ``checked`` returned, of several transcripts, in one request.
+
+        After an error some transcripts may have theirs: a retry appends the others. An owner's view
+        refuses entries of others. ::
+
+            await history.append_checked([*entries_of_ana, *entries_of_bob])
+        """
+        for at, entry in enumerate(entries):
+            if not self._scope.owns(entry.session):
+                raise InvalidInputError(f"entries[{at}]", "is not in a session of this owner")
+        unique = list(distinct(entries).values())
+        if unique:
+            await self._storage.append_across(unique)
 
     @renamed(last="recent_limit")
     async def get_messages(

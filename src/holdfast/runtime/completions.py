@@ -1,14 +1,17 @@
-"""Batches completions: while one request to the ledger is in flight, the next ones are queued."""
+"""Completes tasks without a result: those of a tenant that end together in one call."""
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Sequence
 
 from holdfast.contracts.tasks.ledger import TaskLedger
+from holdfast.runtime.batches import Batches
 from holdfast.runtime.running_task import RunningTask
-from holdfast.values.errors import HoldfastError, LeaseLostError
+from holdfast.values.errors import LeaseLostError
 from holdfast.values.lifecycle import TaskState
 from holdfast.values.tasks.records import Lease
+
+AT_ONCE = 500
 
 
 class Completions:
@@ -21,37 +24,18 @@ class Completions:
 
     def __init__(self, ledger: TaskLedger) -> None:
         self._ledger = ledger
-        self._waiting: list[tuple[Lease, asyncio.Future[TaskState]]] = []
-        self._sender: asyncio.Task[None] | None = None
+        self._batches: Batches[Lease, TaskState] = Batches(self._send, most=AT_ONCE)
 
     async def complete(self, held: RunningTask) -> TaskState:
         """Complete a task and return its new state. Raises ``LeaseLostError`` if it lost its lease.
 
         The completions that wait at the same time are sent as one request.
         """
-        answer: asyncio.Future[TaskState] = asyncio.get_running_loop().create_future()
-        self._waiting.append((held.lease, answer))
-        if self._sender is None or self._sender.done():
-            self._sender = asyncio.create_task(self._send())
-        return await answer
+        return await self._batches.add(held.lease)
 
-    async def _send(self) -> None:
-        while self._waiting:
-            batch, self._waiting = self._waiting, []
-            try:
-                reached = await self._ledger.complete_many([lease for lease, _ in batch])
-            except HoldfastError as error:
-                for _, answer in batch:
-                    _settle(answer, error)
-                continue
-            for (lease, answer), state in zip(batch, reached, strict=True):
-                _settle(answer, state or LeaseLostError("task", lease.task_id))
-
-
-def _settle(answer: asyncio.Future[TaskState], outcome: TaskState | HoldfastError) -> None:
-    if answer.done():
-        return
-    if isinstance(outcome, HoldfastError):
-        answer.set_exception(outcome)
-    else:
-        answer.set_result(outcome)
+    async def _send(self, leases: list[Lease]) -> Sequence[TaskState | Exception]:
+        reached = await self._ledger.complete_many(leases)
+        return [
+            state or LeaseLostError("task", lease.task_id)
+            for lease, state in zip(leases, reached, strict=True)
+        ]

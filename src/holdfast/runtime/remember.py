@@ -13,11 +13,15 @@ import hashlib
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
+from typing import TypeAlias
 
-from holdfast.contracts.history import HistoryProvider, HistoryRetention
+from holdfast.contracts.history import History, HistoryRetention
+from holdfast.contracts.owner_scope import OwnerScope
 from holdfast.contracts.tasks.contexts import TaskMessage
 from holdfast.runtime.app import App
+from holdfast.runtime.batches import Batches
 from holdfast.runtime.stores import TaskStores
+from holdfast.spi.log_entry import LogEntry
 from holdfast.values.content import ChatMessage
 from holdfast.values.errors import ConflictError, HoldfastError, InvalidInputError
 from holdfast.values.identity import AgentId
@@ -26,6 +30,11 @@ from holdfast.values.tasks.records import TaskRecord
 
 _log = logging.getLogger("holdfast.worker")
 TASKS_AT_ONCE = 100
+MOST_CHARACTERS = 4 << 20
+"""How long the messages may be that are appended at once; those of one task are not divided."""
+
+Context: TypeAlias = tuple[str, str | None]
+"""The session id and the owner of a context."""
 
 
 class Remembering:
@@ -44,22 +53,32 @@ class Remembering:
             # Messages that are not kept in a transcript are not copied either.
             if app.remember and one.retention is HistoryRetention.PERMANENT
         }
+        self._beginning: dict[str, Batches[Context, None]] = {}
 
     async def begins(self, stores: TaskStores, task: TaskRecord) -> None:
         """Copy the messages of the context so far, before a handler runs.
 
-        If that fails, it is logged and the handler runs; the messages are copied when the task
-        rests.
+        Those of tasks that begin at the same time are copied together. If that fails, it is logged
+        and the handler runs; the messages are copied when the task rests.
         """
         if task.agent not in self._agents:
             return
         try:
-            said = await stores.tasks.context_messages(
-                task.session_id, agents=self._agents, owner=task.owner
-            )
-            await self._copy(stores, said)
+            await self._contexts_of(stores).add((task.session_id, task.owner or None))
         except HoldfastError as error:
             _log.warning("task %s: its messages are copied later: %s", task.id, error)
+
+    def _contexts_of(self, stores: TaskStores) -> Batches[Context, None]:
+        """Return the queue of a tenant's contexts whose messages are to be copied."""
+        if stores.tenant not in self._beginning:
+
+            async def copy(contexts: list[Context]) -> list[None]:
+                said = await stores.tasks.messages_of_contexts(contexts, agents=self._agents)
+                await self._copy(stores, said)
+                return [None] * len(contexts)
+
+            self._beginning[stores.tenant] = Batches(copy, most=TASKS_AT_ONCE)
+        return self._beginning[stores.tenant]
 
     async def says(self, stores: TaskStores, task: TaskRecord, message: ChatMessage) -> None:
         """Copy a message that a handler has just added with ``say``."""
@@ -84,42 +103,61 @@ class Remembering:
             for one in tasks.values():
                 if one.task_id not in there:
                     # Its context was cleared meanwhile: delete the copies too.
-                    await self._history(stores, one).clear_run(
+                    await self._history(stores.history, one).clear_run(
                         one.agent, session_id=one.session_id, run_id=one.task_id
                     )
             count += len(tasks)
         return count
 
     async def _copy(self, stores: TaskStores, said: Iterable[TaskMessage]) -> None:
+        """Append messages to the transcripts of their contexts, those of many tasks at once."""
+        batch: list[list[TaskMessage]] = []
+        entries: list[LogEntry] = []
         for _, group in groupby(said, key=lambda one: one.task_id):
             messages = list(group)
-            await _append(self._history(stores, messages[0]), messages)
+            history = self._history(stores.history, messages[0])
+            try:
+                found = history.checked(
+                    messages[0].agent, [one.message for one in messages], **_where(messages[0])
+                )
+            except (ConflictError, InvalidInputError):
+                await _append_each(history, messages)
+                continue
+            batch.append(messages)
+            entries += found
+            if sum(len(one.body) for one in entries) > MOST_CHARACTERS:
+                await self._append(stores.history, batch, entries)
+                batch, entries = [], []
+        await self._append(stores.history, batch, entries)
 
-    def _history(self, stores: TaskStores, one: TaskMessage) -> HistoryProvider:
+    async def _append(
+        self, history: History, batch: Sequence[list[TaskMessage]], entries: Sequence[LogEntry]
+    ) -> None:
+        """Append the entries of a batch, each once."""
+        try:
+            await history.append_checked(entries)
+        except (ConflictError, InvalidInputError):
+            # Clients choose the ids of messages, and may use the same id twice in a context.
+            for messages in batch:
+                await _append_each(self._history(history, messages[0]), messages)
+
+    def _history(self, history: History, one: TaskMessage) -> History:
         if not one.owner:
-            return stores.history
-        return stores.for_owner(one.owner, memory=self._agents[one.agent]).history
+            return history
+        return history.for_owner(OwnerScope(one.owner, self._agents[one.agent]))
 
 
-async def _append(history: HistoryProvider, said: Sequence[TaskMessage]) -> None:
-    """Append messages of one task to its context's transcript, each once."""
-    task = said[0]
-    where: dict[str, str] = {"session_id": task.session_id, "run_id": task.task_id}
-    try:
-        await history.append_many(task.agent, [one.message for one in said], **where)
-    except (ConflictError, InvalidInputError):
-        # Clients choose the ids of messages, and may use the same id twice in a context.
-        await _append_each(history, said, where)
+def _where(one: TaskMessage) -> dict[str, str]:
+    return {"session_id": one.session_id, "run_id": one.task_id}
 
 
-async def _append_each(
-    history: HistoryProvider, said: Sequence[TaskMessage], where: dict[str, str]
-) -> None:
+async def _append_each(history: History, said: Sequence[TaskMessage]) -> None:
+    """Append the messages of a task one by one, those with an id that is in use under another."""
     for one in said:
         try:
-            await history.append(one.agent, one.message, **where)
+            await history.append(one.agent, one.message, **_where(one))
         except ConflictError:
-            await history.append(one.agent, _renamed(one), **where)
+            await history.append(one.agent, _renamed(one), **_where(one))
         except InvalidInputError as error:
             _log.error(
                 "message %s of task %s cannot be copied: %s", one.message.id, one.task_id, error

@@ -116,6 +116,14 @@ class SealedTranscripts(Transcripts):
                 raise
             await self._inner.append(again)
 
+    async def append_across(self, entries: Sequence[LogEntry]) -> None:
+        """Append entries of several sessions."""
+        try:
+            await self._inner.append_across(await seal_entries(self._seal, entries))
+        except ConflictError:
+            # One of them may be a retry with other bytes.
+            await super().append_across(entries)
+
     async def read(self, key: TranscriptKey, page: TranscriptPage) -> Sequence[MessageRow]:
         """Return a page of messages."""
         rows = await self._inner.read(key, page)

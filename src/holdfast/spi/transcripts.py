@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from itertools import groupby
 from typing import NamedTuple, Protocol
 
 from holdfast.spi.log_entry import LogEntry, TranscriptPage, another_body
@@ -69,6 +70,15 @@ class Transcripts(Protocol):
         position and its time. With another content it raises ``ConflictError`` (see
         ``another_body``), and nothing is written.
         """
+
+    async def append_across(self, entries: Sequence[LogEntry]) -> None:
+        """Append entries of several agents, sessions and runs, in their order; no two share a key.
+
+        Those of one agent, session and run that are next to each other are appended all or none. An
+        engine that can append all of them in one step overrides this.
+        """
+        for _, group in groupby(entries, key=lambda one: (one.session, one.agent, one.run)):
+            await self.append(list(group))
 
     @abstractmethod
     async def read(self, key: TranscriptKey, page: TranscriptPage) -> Sequence[MessageRow]:

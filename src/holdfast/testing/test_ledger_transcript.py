@@ -9,6 +9,7 @@ import pytest
 from holdfast.testing.harness import Harness
 from holdfast.testing.ledger_scenes import claimed, leased, submitted
 from holdfast.values.content import ChatMessage
+from holdfast.values.errors import InvalidInputError
 
 CONTRACT = "tasks"
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -106,6 +107,23 @@ async def test_the_messages_of_a_context_are_those_of_one_owner(store: Any) -> N
     assert _texts(await store.context_messages("c1", agents=AGENTS, owner="ana")) == ["of ana"]
     assert _texts(await store.context_messages("c1", agents=AGENTS)) == ["of nobody"]
     assert await store.context_messages("c1", agents=AGENTS, owner="bob") == []
+
+
+async def test_messages_of_several_contexts_are_those_that_each_of_them_has(store: Any) -> None:
+    await submitted(store, "one", session_id="c1")
+    await submitted(store, "of ana", session_id="c1", owner="ana")
+    await submitted(store, "elsewhere", session_id="c2")
+    await submitted(store, "two", session_id="c1")
+    both = [("c1", None), ("c1", "ana"), ("unknown", None), ("c1", None)]
+    found = await store.messages_of_contexts(both, agents=AGENTS)
+    assert _texts([one for one in found if not one.owner]) == ["one", "two"]
+    assert _texts([one for one in found if one.owner]) == ["of ana"]
+    assert {one.session_id for one in found} == {"c1"}
+    last = await store.messages_of_contexts(both, agents=AGENTS, limit=1)
+    assert sorted(_texts(last)) == ["of ana", "two"]
+    assert await store.messages_of_contexts([], agents=AGENTS) == []
+    with pytest.raises(InvalidInputError, match=r"contexts\[1\]"):
+        await store.messages_of_contexts([("c1", None), "c2"], agents=AGENTS)
 
 
 async def test_marking_returns_which_tasks_are_still_there(store: Any) -> None:

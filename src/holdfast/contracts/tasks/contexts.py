@@ -10,7 +10,7 @@ from typing import Protocol, runtime_checkable
 from holdfast.contracts.tasks.checks import check_owner
 from holdfast.contracts.tasks.scope import MOST, LedgerCalls, context_key
 from holdfast.spi.tasks.contexts import ContextAfter, SaidMessage
-from holdfast.spi.tasks.records import Extent, load_messages
+from holdfast.spi.tasks.records import ContextKey, Extent, load_messages
 from holdfast.values.checks import (
     check_count,
     check_id,
@@ -67,6 +67,7 @@ class TranscriptLedger(Protocol):
     - the messages of a context to be copied come in the order they were said
     - the messages of a context leave out tasks that are marked
     - the messages of a context are those of one owner
+    - messages of several contexts are those that each of them has
     - marking returns which tasks are still there
     - a marked task stays marked after a reopen
     """
@@ -100,6 +101,22 @@ class TranscriptLedger(Protocol):
         ::
 
             said = await ledger.context_messages(task.session_id, agents=["writer"], owner="ana")
+        """
+        ...
+
+    @abstractmethod
+    async def messages_of_contexts(
+        self,
+        contexts: Sequence[tuple[str, str | None]],
+        *,
+        agents: Collection[Agent],
+        limit: int = CONTEXT_MESSAGES,
+    ) -> list[TaskMessage]:
+        """Return what ``context_messages`` returns, of contexts given by session id and owner.
+
+        The messages of a context are next to each other. ::
+
+            said = await ledger.messages_of_contexts([("c1", "ana")], agents=["writer"])
         """
         ...
 
@@ -274,8 +291,21 @@ class ContextCalls(LedgerCalls, ContextLedger, TranscriptLedger):
         limit: int = CONTEXT_MESSAGES,
     ) -> list[TaskMessage]:
         """Return those of a context's last messages whose tasks are not marked as copied."""
-        names, key = {AgentId.parse(one) for one in agents}, context_key(session_id, owner)
-        found = await self._storage.context_messages(key, names, check_count("limit", limit))
+        return await self.messages_of_contexts([(session_id, owner)], agents=agents, limit=limit)
+
+    async def messages_of_contexts(
+        self,
+        contexts: Sequence[tuple[str, str | None]],
+        *,
+        agents: Collection[Agent],
+        limit: int = CONTEXT_MESSAGES,
+    ) -> list[TaskMessage]:
+        """Return what ``context_messages`` returns, of contexts given by session id and owner."""
+        names = {AgentId.parse(one) for one in agents}
+        given = check_list("contexts", contexts)
+        keys = list(dict.fromkeys(_check_context(at, one) for at, one in enumerate(given)))
+        most = check_count("limit", limit)
+        found = await self._storage.context_messages(keys, names, most) if keys else []
         return [_load(said) for said in found]
 
     async def mark_copied(self, tasks: Sequence[tuple[str, int]]) -> set[str]:
@@ -287,6 +317,13 @@ class ContextCalls(LedgerCalls, ContextLedger, TranscriptLedger):
 
 def _load(said: SaidMessage) -> TaskMessage:
     return TaskMessage(*said[:-1], said.message.load())
+
+
+def _check_context(at: int, given: object) -> ContextKey:
+    """Check the session id and the owner of a context."""
+    if not isinstance(given, tuple) or len(given) != 2:
+        raise InvalidInputError(f"contexts[{at}]", "must be a session id and an owner or None")
+    return context_key(*given)
 
 
 def _check_version(at: int, given: object) -> tuple[str, int]:

@@ -29,6 +29,10 @@ class PostgresTranscripts(Transcripts):
         """Append entries, all or none."""
         await session_log.append_messages(self._engine, self._tenant, entries)
 
+    async def append_across(self, entries: Sequence[LogEntry]) -> None:
+        """Append entries of several sessions, all or none."""
+        await session_log.append(self._engine, self._tenant, entries)
+
     async def read(self, key: TranscriptKey, page: TranscriptPage) -> Sequence[MessageRow]:
         """Return a page of messages, ascending."""
         whose = (self._tenant, key.session, key.agent)

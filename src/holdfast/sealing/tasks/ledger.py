@@ -137,10 +137,10 @@ class SealedContexts(SealedCalls, ContextStorage):
         return await self._said(await self._inner.resting_messages(agents, limit))
 
     async def context_messages(
-        self, key: ContextKey, agents: Collection[AgentId], last: int
+        self, keys: Sequence[ContextKey], agents: Collection[AgentId], last: int
     ) -> list[SaidMessage]:
-        """Return messages of a context that are not copied to session logs."""
-        return await self._said(await self._inner.context_messages(key, agents, last))
+        """Return messages of contexts that are not copied to session logs."""
+        return await self._said(await self._inner.context_messages(keys, agents, last))
 
     async def mark_copied(self, tasks: Sequence[tuple[str, int]]) -> set[str]:
         """Mark tasks as copied."""

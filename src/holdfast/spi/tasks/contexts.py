@@ -74,9 +74,13 @@ class ContextStorage(Protocol):
 
     @abstractmethod
     async def context_messages(
-        self, key: ContextKey, agents: Collection[AgentId], last: int
+        self, keys: Sequence[ContextKey], agents: Collection[AgentId], last: int
     ) -> list[SaidMessage]:
-        """Return the last messages of a context whose tasks are not marked as copied, in order."""
+        """Return those of the last messages of contexts whose tasks are not marked as copied.
+
+        The messages of a context are in the order they were stored. ``last`` counts those of one
+        context.
+        """
 
     @abstractmethod
     async def mark_copied(self, tasks: Sequence[tuple[str, int]]) -> set[str]:

@@ -101,14 +101,14 @@ class InMemoryContexts(LedgerView, ContextStorage):
         ]
 
     async def context_messages(
-        self, key: ContextKey, agents: Collection[AgentId], last: int
+        self, keys: Sequence[ContextKey], agents: Collection[AgentId], last: int
     ) -> list[SaidMessage]:
-        """Return those of a context's last messages that are not yet copied to the session log."""
-        context = self._data.contexts.get(key)
-        if not last or context is None:
-            return []
+        """Return the last messages of contexts that are not yet copied to the session log."""
+        contexts = map(self._data.contexts.get, keys if last else ())
         return [
             _said(row, row.messages[message_id])
+            for context in contexts
+            if context is not None
             for task_id, message_id in context.messages[-last:]
             if task_id in self._data.uncopied and (row := self._data.tasks[task_id]).agent in agents
         ]

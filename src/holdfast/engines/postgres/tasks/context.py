@@ -64,20 +64,31 @@ class PostgresContexts(LedgerView, ContextStorage):
         return [_to_said(row) for row in rows]
 
     async def context_messages(
-        self, key: ContextKey, agents: Collection[AgentId], last: int
+        self, keys: Sequence[ContextKey], agents: Collection[AgentId], last: int
     ) -> list[SaidMessage]:
-        """Return those of a context's last messages that are not yet copied to the session log."""
+        """Return the last messages of contexts that are not yet copied to the session log."""
         names = [str(agent) for agent in agents]
+        owners, ids = [key.owner for key in keys], [key.session_id for key in keys]
+        # They share the bytes. A context that needs more than its share is read again, alone.
+        most = _MOST_BYTES // max(len(keys), 1)
         rows = await self._engine.fetch(
-            _TRANSCRIPT["of_context"], self._tenant, *key, names, last, _MOST_BYTES, safe=True
+            _TRANSCRIPT["of_contexts"], self._tenant, owners, ids, names, last, most, safe=True
         )
-        return [_to_said(row) for row in rows]
+        more = {_key(row) for row in rows if row["cut"]} if len(keys) > 1 else set()
+        found = [_to_said(row[:-1]) for row in rows if not more or _key(row) not in more]
+        for key in more:
+            found += await self.context_messages([key], agents, last)
+        return found
 
     async def mark_copied(self, tasks: Sequence[tuple[str, int]]) -> set[str]:
         """Mark unchanged, idle tasks as copied. Returns the ids of the tasks that exist."""
         ids, versions = [one for one, _ in tasks], [one for _, one in tasks]
         rows = await self._engine.fetch(_TRANSCRIPT["mark"], self._tenant, ids, versions, safe=True)
         return {row[0] for row in rows}
+
+
+def _key(row: Any) -> ContextKey:
+    return ContextKey(row["owner"], row["context_id"])
 
 
 def _to_context(row: Any) -> ContextRecord:
