@@ -696,13 +696,13 @@ CREATE TABLE holdfast.sessions (
     PRIMARY KEY (tenant, id)
 ) WITH (fillfactor=70);
 
-CREATE UNIQUE INDEX sessions_by_key ON holdfast.sessions USING btree (tenant, key);
 CREATE INDEX sessions_by_parent ON holdfast.sessions USING btree (tenant, parent) WHERE (parent IS NOT NULL);
-CREATE INDEX sessions_by_start ON holdfast.sessions USING btree (tenant, started_at DESC, id DESC);
 CREATE INDEX sessions_by_subject ON holdfast.sessions USING btree (tenant, subject) WHERE (subject IS NOT NULL);
 CREATE INDEX sessions_by_writer ON holdfast.sessions USING gin (writers) WHERE (writers <> '{}'::text[]);
 CREATE INDEX sessions_deleted ON holdfast.sessions USING btree (deleted_at) WHERE (deleted_at IS NOT NULL);
-CREATE INDEX sessions_of_agent ON holdfast.sessions USING btree (tenant, agent, started_at DESC, id DESC);
+CREATE UNIQUE INDEX sessions_keyed ON holdfast.sessions USING btree (key, tenant);
+CREATE INDEX sessions_listed ON holdfast.sessions USING btree (tenant, started_at DESC, id DESC) WHERE (started_at > '-infinity'::timestamp with time zone);
+CREATE INDEX sessions_listed_by_agent ON holdfast.sessions USING btree (tenant, agent, started_at DESC, id DESC) WHERE (started_at > '-infinity'::timestamp with time zone);
 CREATE INDEX sessions_overtaken ON holdfast.sessions USING btree (tenant, id) WHERE overtaken;
 
 CREATE TABLE holdfast.state_asides (
@@ -1356,6 +1356,7 @@ CREATE VIEW holdfast.task_records AS
 --   request_of_task(task holdfast.tasks, in_request text, in_now timestamp with time zone, in_note text) RETURNS void
 --   request_of_tasks(in_tenant text, in_ids text[], in_what text, in_note text, in_new_ids text[], in_message_ids text[]) RETURNS TABLE(out_id text, out_new_id text, out_worker text)
 --   respond_to_task(in_tenant text, in_id text, in_owner text, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text, in_result text) RETURNS SETOF holdfast.task_records
+--   resting_messages(in_tenant text, in_agents text[], in_limit bigint, in_bytes bigint) RETURNS TABLE(id text, agent text, owner text, context_id text, version bigint, message_id text, written_at timestamp with time zone, seq bigint, body text)
 --   restore_task_chunks(in_tenant text, in_id text, in_fence bigint, in_step_kind text, in_step_name text, in_step_occurrence bigint) RETURNS SETOF holdfast.task_events
 --   resume_task(in_tenant text, in_id text, in_owner text, in_note text) RETURNS SETOF holdfast.task_records
 --   retain_sessions(the_tenant text, before timestamp with time zone, after_tenant text, after_id text, at_most integer, only_count boolean, OUT gone bigint, OUT next_tenant text, OUT next_id text) RETURNS record

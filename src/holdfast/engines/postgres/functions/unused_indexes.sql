@@ -1,4 +1,4 @@
--- version: 2
+-- version: 3
 -- Indexes that only functions of earlier versions used, dropped once those are replaced: this file comes
 -- after them.
 DROP INDEX IF EXISTS holdfast.tasks_by_change;
@@ -13,3 +13,6 @@ DROP INDEX IF EXISTS holdfast.entities_by_number;
 DROP INDEX IF EXISTS holdfast.tasks_by_owner;
 DROP INDEX IF EXISTS holdfast.tasks_by_update;
 DROP INDEX IF EXISTS holdfast.task_contexts_by_owner;
+DROP INDEX IF EXISTS holdfast.sessions_by_start;
+DROP INDEX IF EXISTS holdfast.sessions_of_agent;
+DROP INDEX IF EXISTS holdfast.sessions_by_key;

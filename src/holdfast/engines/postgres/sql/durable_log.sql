@@ -15,13 +15,14 @@ ORDER BY g.epoch, g.from_seq;
 SELECT g.epoch, g.from_seq, g.to_seq, g.writers IS NULL, s.id
 FROM holdfast.session_gaps g
 JOIN holdfast.sessions s ON g.tenant = $1 AND s.key = g.session_key
-WHERE s.tenant = $1 AND s.agent = $2 AND NOT g.open AND g.writers IS DISTINCT FROM '{}'
+WHERE s.tenant = $1 AND s.agent = $2 AND s.started_at > '-infinity' AND NOT g.open AND g.writers IS DISTINCT FROM '{}'
 ORDER BY s.id, g.epoch, g.from_seq;
 
 -- name: hot_sessions
 -- Sessions that an agent started and Redis numbers, the newest first: $3 limit.
 SELECT id, heat FROM holdfast.sessions
-WHERE tenant = $1 AND agent = $2 AND hot ORDER BY started_at DESC, id DESC LIMIT $3;
+WHERE tenant = $1 AND agent = $2 AND hot AND started_at > '-infinity'
+ORDER BY started_at DESC, id DESC LIMIT $3;
 
 -- name: settle
 -- A process misses nothing of a session: $3 the process.

@@ -119,6 +119,7 @@ SELECT s.id, s.agent, s.started_at, s.ended_at, s.metadata, NULL::timestamptz AS
        s.parent, s.parent_at, s.subject
 FROM holdfast.sessions s
 WHERE s.tenant = $1 AND /* whose */ s.agent = $2 AND s.deleted_at IS NULL
+    AND s.started_at > '-infinity'
     AND ($4::timestamptz IS NULL OR (s.started_at, s.id) < ($4, $5::text))
     AND ($6::text IS NULL OR holdfast.payload_fits(
         NULL, s.metadata, (SELECT $6::text::jsonpath), (SELECT $7::text::jsonb)))
@@ -133,6 +134,7 @@ WITH page AS MATERIALIZED (
            s.parent, s.parent_at, s.subject
     FROM holdfast.sessions s
     WHERE s.tenant = $1 AND /* whose */ s.agent = $2 AND s.deleted_at IS NULL
+    AND s.started_at > '-infinity'
         AND ($4::timestamptz IS NULL OR (s.started_at, s.id) < ($4, $5::text))
         AND ($6::text IS NULL OR holdfast.payload_fits(
             NULL, s.metadata, (SELECT $6::text::jsonpath), (SELECT $7::text::jsonb)))
@@ -170,6 +172,7 @@ FROM (
     ), s.started_at) AS last_active_at
     FROM holdfast.sessions s
     WHERE s.tenant = $1 AND /* whose */ s.agent = $2 AND s.deleted_at IS NULL
+    AND s.started_at > '-infinity'
         AND ($6::text IS NULL OR holdfast.payload_fits(
             NULL, s.metadata, (SELECT $6::text::jsonpath), (SELECT $7::text::jsonb)))
 ) s
