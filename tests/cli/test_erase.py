@@ -40,7 +40,7 @@ def test_a_subject_is_counted_erased_and_the_receipt_verified(
     file = tmp_path / "receipts.jsonl"
     file.write_text(json.dumps(receipt) + "\n")
     verify = ("erase", "verify", str(file), "--tenant", tenant)
-    assert "1 receipts are right" in command(*verify, *scope).out
+    assert "1 receipts are valid" in command(*verify, *scope).out
     assert "none of the receipts" in command(*verify, "--subject", "bob").err
     file.write_text(json.dumps(receipt | {"erased": {}}) + "\n")
     wrong = command(*verify)

@@ -52,7 +52,7 @@ class Part(StrEnum):
 def chaos(
     *,
     seconds: Annotated[float, typer.Option(min=5, help="How long faults go on.")] = 60,
-    seed: Annotated[int, typer.Option(help="The same seed is the same schedule of faults.")] = 1,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same schedule of faults.")] = 1,
     only: Annotated[
         Part | None, typer.Option(help="Only durable tasks, or only agents that record.")
     ] = None,
@@ -69,7 +69,7 @@ def chaos(
         Valkey, typer.Option(help="Start one Valkey, or several with replicas.")
     ] = Valkey.SINGLE,
     not_production: Annotated[
-        bool, typer.Option(FLAG, help="Needed with --url: your servers get load and cut wires.")
+        bool, typer.Option(FLAG, help="Needed with --url: it loads servers and cuts connections.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
@@ -166,7 +166,7 @@ def _given(url: str, redis: str, only: Part | None, *, not_production: bool) -> 
         raise typer.BadParameter("give --redis too, or --only tasks")
     if not not_production:
         raise typer.BadParameter(
-            f"these servers will be under load, and connections to them cut: say {FLAG}"
+            f"it loads these servers and cuts connections to them: pass {FLAG} to confirm"
         )
     return Given(url, redis if only is not Part.TASKS else "")
 

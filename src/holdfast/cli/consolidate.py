@@ -24,7 +24,7 @@ DRAIN_SECONDS = 30.0
 def consolidate(
     *,
     once: Annotated[
-        bool, typer.Option("--once", help="Take along what is there now, then end.")
+        bool, typer.Option("--once", help="Copy what is in Redis now, then end.")
     ] = False,
     wait_seconds: Annotated[
         float, typer.Option(min=0.0, help="How long it waits for a Postgres or Redis to come up.")

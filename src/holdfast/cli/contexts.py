@@ -29,7 +29,7 @@ _out = Console(highlight=False)
 
 ContextId = Annotated[str, typer.Argument(metavar="ID", help="The context's id.")]
 Owner = Annotated[
-    str | None, typer.Option(help="Whose context it is, where several owners have one of this id.")
+    str | None, typer.Option(help="The context's owner; needed if several owners have this id.")
 ]
 
 
@@ -156,16 +156,17 @@ def clear(
 def assign(
     session_id: ContextId,
     *,
-    owner: Annotated[str, typer.Option(help="Who gets it.")],
+    owner: Annotated[str, typer.Option(help="The owner to assign it to.")],
     new_id: Annotated[
-        str | None, typer.Option("--as", help="Another session id, where the owner has this one.")
+        str | None,
+        typer.Option("--as", help="A new session id, if the owner has this one already."),
     ] = None,
     tenant: Tenant = "",
 ) -> None:
-    """Assign the old session of a context that several owners had used to one owner.
+    """Assign to one owner the old session of a context that several owners shared.
 
-    Before owners were separated, they shared such a session; since the upgrade no owner can read
-    it. `holdfast doctor` lists these contexts.
+    Earlier versions did not separate owners; since the upgrade no owner can read such a session.
+    `holdfast doctor` lists these contexts.
 
     For example:
 

@@ -60,7 +60,7 @@ def status(*, as_json: Json = False) -> None:
     else:
         table = Table(title=facts["database"], title_justify="left", show_header=False)
         table.add_row("applied", str(facts["have"]))
-        table.add_row("this version wants", str(facts["want"]))
+        table.add_row("this version needs", str(facts["want"]))
         table.add_row("pending", "\n".join(facts["pending"]) or "none")
         table.add_row("changed after they were applied", "\n".join(facts["tampered"]) or "none")
         _out.print(table)
@@ -149,7 +149,7 @@ def check(*, as_json: Json = False) -> None:
         for problem in problems:
             _out.print(f"[red]✗[/red] {problem}")
     else:
-        _out.print("[green]✓[/green] the database is well")
+        _out.print("[green]✓[/green] no problems found")
     raise typer.Exit(code=1 if problems else 0)
 
 

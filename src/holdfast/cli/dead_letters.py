@@ -22,7 +22,7 @@ from holdfast.wiring.front_door import open as open_state
 from holdfast.wiring.state import State
 
 app = typer.Typer(
-    help="Look at events that could not be stored, store them after all, or give them up.",
+    help="List events that could not be stored, and store or discard them.",
     no_args_is_help=True,
 )
 _out = Console()

@@ -212,7 +212,7 @@ class Play:
         if self._out.quiet:
             return
         executed = ", ".join(f"{name} {count}" for name, count in verdict["steps_executed"].items())
-        self.say(f"killed: {', '.join(verdict['killed'])}; steps carried out: {executed}")
+        self.say(f"killed: {', '.join(verdict['killed'])}; steps executed: {executed}")
         same = "the same bytes as" if verdict["artifact_identical"] else "[red]other bytes than[/]"
         self.say(f"steps repeated after they were finished: {verdict['repeated_steps']}")
         self.say(f"{REPORT} has {same} one written without a kill")

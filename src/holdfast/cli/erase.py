@@ -181,7 +181,7 @@ def verify(
     for one in wrong:
         _err.print(one, markup=False)
     if wrong or not receipts:
-        _err.print(f"{len(receipts)} receipts: not right")
+        _err.print(f"{len(receipts)} receipts: not valid")
         raise typer.Exit(1)
     signer = receipts[-1]["key"]
-    typer.echo(f"{len(receipts)} receipts are right, signed by {signer}")
+    typer.echo(f"{len(receipts)} receipts are valid, signed by {signer}")

@@ -26,9 +26,9 @@ app = typer.Typer(
 _out = Console()
 
 Tenant = Annotated[
-    str, typer.Option(help="Whose data it opens; HOLDFAST_TENANT, or 'default', unless given.")
+    str, typer.Option(help="The tenant of the keys; HOLDFAST_TENANT, or 'default', unless given.")
 ]
-AllTenants = Annotated[bool, typer.Option("--all-tenants", help="Those of every tenant.")]
+AllTenants = Annotated[bool, typer.Option("--all-tenants", help="The keys of every tenant.")]
 Id = Annotated[
     str, typer.Argument(metavar="ID", help="The key's id, or its end, as `keys list` has it.")
 ]
@@ -38,7 +38,7 @@ _DAY_SECONDS = 86_400
 @app.command()
 def create(
     *,
-    owner: Annotated[str, typer.Option(help="As whom its holder acts: the owner of their tasks.")],
+    owner: Annotated[str, typer.Option(help="The owner as whom its holder acts.")],
     tenant: Tenant = "",
     name: Annotated[str, typer.Option(help="What to call it in lists.")] = "",
     scope: Annotated[

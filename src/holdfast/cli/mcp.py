@@ -47,7 +47,7 @@ def mcp(
         bool | None,
         typer.Option(
             "--auth/--no-auth",
-            help="With --http: ask for API keys; unless given, all but loopback does.",
+            help="With --http: require API keys; by default on all but loopback.",
         ),
     ] = None,
     tls_cert: Annotated[

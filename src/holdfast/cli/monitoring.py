@@ -25,7 +25,7 @@ MetricsPort: TypeAlias = Annotated[
     ),
 ]
 MetricsHost: TypeAlias = Annotated[
-    str, typer.Option(help="The address of --metrics-port; it asks for no key.")
+    str, typer.Option(help="The address of --metrics-port; it needs no API key.")
 ]
 
 

@@ -28,7 +28,9 @@ app = typer.Typer(
 _out = Console(highlight=False)
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="The schedule's id.")]
-Whose = Annotated[str, typer.Option("--owner", help="Of this owner; without: of nobody.")]
+Whose = Annotated[
+    str, typer.Option("--owner", help="The schedule's owner; unless given, it has none.")
+]
 Tenant = Annotated[
     str, typer.Option(help="Whose schedules; HOLDFAST_TENANT, or 'default', unless given.")
 ]
@@ -40,8 +42,8 @@ def create(
     cron: Annotated[
         str, typer.Argument(help="Minute, hour, day, month, weekday: '0 9 * * mon-fri'.")
     ],
-    agent: Annotated[str, typer.Argument(help="Who is to do it.")],
-    text: Annotated[str, typer.Argument(help="What is to be done.")],
+    agent: Annotated[str, typer.Argument(help="The agent that runs its tasks.")],
+    text: Annotated[str, typer.Argument(help="The first message of its tasks.")],
     *,
     timezone: Annotated[str, typer.Option(help="The time zone of the expression.")] = "UTC",
     missed: Annotated[

@@ -56,17 +56,17 @@ def serve(
     auth: Annotated[
         bool | None,
         typer.Option(
-            "--auth/--no-auth", help="Ask for API keys; unless given, all but loopback does."
+            "--auth/--no-auth", help="Require API keys; by default on all addresses but loopback."
         ),
     ] = None,
     anyone: Annotated[
         bool,
         typer.Option(
-            "--i-know-anyone-can-call", help="Go without API keys where others can reach it."
+            "--i-know-anyone-can-call", help="Serve without API keys where others can reach it."
         ),
     ] = False,
     max_request_bytes: Annotated[
-        int, typer.Option(min=1024, help="The largest request that is taken.")
+        int, typer.Option(min=1024, help="The largest request that is accepted.")
     ] = 4 * 1024 * 1024,
     max_answer_bytes: Annotated[
         int,
@@ -80,7 +80,7 @@ def serve(
         int, typer.Option(min=1, help="How many HTTP connections may be open.")
     ] = 1_000,
     max_connections_per_address: Annotated[
-        int, typer.Option(min=1, help="How many of one client address; raise it behind a proxy.")
+        int, typer.Option(min=1, help="How many of them from one address; raise it behind a proxy.")
     ] = 500,
     key_requests: Annotated[
         int, typer.Option(min=1, help="How many requests of one API key are answered at a time.")

@@ -167,13 +167,13 @@ def show(task_id: TaskId, *, tenant: Tenant = "", as_json: Json = False) -> None
 
 @app.command()
 def submit(
-    agent: Annotated[str, typer.Argument(help="Who is to do it.")],
-    text: Annotated[str, typer.Argument(help="What is to be done.")],
+    agent: Annotated[str, typer.Argument(help="The agent that runs the task.")],
+    text: Annotated[str, typer.Argument(help="The first message of the task.")],
     *,
     context: Annotated[str, typer.Option(help="The conversation that it is part of.")] = "",
-    owner: Annotated[str, typer.Option(help="Whom it is done for.")] = "",
+    owner: Annotated[str, typer.Option(help="The owner of the task.")] = "",
     key: Annotated[
-        str, typer.Option(help="The same key again is the same task, and not a second one.")
+        str, typer.Option(help="Idempotency key: with it, a retry submits no second task.")
     ] = "",
     max_attempts: Annotated[
         int,
@@ -316,15 +316,17 @@ def resume(
 def retry(
     task_id: TaskId,
     *,
-    key: Annotated[str, typer.Option(help="The same key again is the same retry.")] = "",
+    key: Annotated[
+        str, typer.Option(help="Idempotency key: with it, a repeated call makes no second task.")
+    ] = "",
     by: By = "",
     tenant: Tenant = "",
     as_json: Json = False,
 ) -> None:
-    """Start a task that has ended afresh, as a new task in the same context.
+    """Run an ended task again from the beginning, as a new task in the same context.
 
-    It starts from the beginning; `tasks resume-failed` continues from the last stored step. The old
-    task is not changed; the new one refers to it in `retry_of`.
+    `tasks resume-failed` continues from the last stored step instead. The old task is not changed;
+    the new one refers to it in `retry_of`.
     """
     act_on(
         task_id,
@@ -338,13 +340,15 @@ def retry(
 def resume_failed(
     task_id: TaskId,
     *,
-    key: Annotated[str, typer.Option(help="The same key again is the same task.")] = "",
+    key: Annotated[
+        str, typer.Option(help="Idempotency key: with it, a repeated call makes no second task.")
+    ] = "",
     tenant: Tenant = "",
     as_json: Json = False,
 ) -> None:
-    """Go on from the last stored step of a failed task, as a new task in the same context.
+    """Continue a failed task from its last stored step, as a new task in the same context.
 
-    `tasks retry` starts afresh instead.
+    `tasks retry` starts from the beginning instead.
     """
     act_on(
         task_id,
@@ -360,7 +364,9 @@ def fork(
     *,
     at: Annotated[int, typer.Option(min=2, help="The number of the event, as `show` has it.")],
     text: Annotated[str, typer.Option(help="Begin with this instead of its first message.")] = "",
-    key: Annotated[str, typer.Option(help="The same key again is the same fork.")] = "",
+    key: Annotated[
+        str, typer.Option(help="Idempotency key: with it, a repeated call makes no second fork.")
+    ] = "",
     tenant: Tenant = "",
     as_json: Json = False,
 ) -> None:

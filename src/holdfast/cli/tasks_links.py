@@ -67,7 +67,7 @@ def children(
 
 
 async def awaited(ledger: TaskLedger, task: TaskRecord | None) -> list[TaskRecord]:
-    """Return the children that a task waits for, of those that it submitted first.
+    """Return the children that a task waits for, among the first that it submitted.
 
     ::
 

@@ -234,7 +234,7 @@ def retry_many(
     tenant: Tenant = "",
     as_json: Json = False,
 ) -> None:
-    """Start all tasks that match the filters and have ended afresh, each once, as new tasks.
+    """Run all ended tasks that match the filters again, each once, as new tasks.
 
     For example:
 

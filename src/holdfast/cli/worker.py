@@ -46,15 +46,15 @@ def worker(
         float,
         typer.Option(
             min=0.3,
-            help="How long a dead worker's tasks wait until another may go on, "
-            "and up to --recovery-seconds more.",
+            help="How long a lease lasts: tasks of a dead worker continue after it, "
+            "up to --recovery-seconds later.",
         ),
     ] = LEASE_SECONDS,
     recovery_seconds: Annotated[
-        float, typer.Option(min=0.05, help="How often it looks for what dead workers held.")
+        float, typer.Option(min=0.05, help="How often it looks for tasks of dead workers.")
     ] = 5.0,
     poll_seconds: Annotated[
-        float, typer.Option(min=0.01, help="How often it looks for tasks that nobody announced.")
+        float, typer.Option(min=0.01, help="How often it looks for tasks without a notification.")
     ] = 1.0,
     grace_seconds: Annotated[
         float, typer.Option(min=0.0, help="How long handlers may go on after SIGTERM.")
@@ -151,7 +151,7 @@ async def run_until_signal(worker: Runs) -> int:
     except asyncio.CancelledError:
         if len(received) < 2:
             raise
-        _log.warning("stopped at once: what was at work goes on elsewhere after its lease")
+        _log.warning("stopped at once: other workers continue its tasks after their leases expire")
         return STOPPED_AT_ONCE + received[-1]
     finally:
         for one, handler in before.items():

@@ -77,7 +77,7 @@ class WorkerScreen:
                 state_mark(one.state, one.why),
                 span(one.seconds),
             )
-        hint = Text("Ctrl-C drains: handlers end, the rest is handed back.", style="dim")
+        hint = Text("Ctrl-C drains: handlers may end, the other tasks are released.", style="dim")
         return Group(head, table, hint)
 
 
