@@ -233,7 +233,7 @@ async def test_a_task_takes_no_more_answers_when_it_is_too_large(state: State) -
         assert codes[-1] == 400
         said = _send(WORD, taskId=task["id"], number="last")
         answer = await http.post("/message:send", json=said)
-        assert "15000 are the limit: send a new task" in answer.json()["error"]["message"]
+        assert "the limit is 15000: send a new task" in answer.json()["error"]["message"]
         rpc = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": said}
         assert (await http.post("/", json=rpc)).json()["error"]["code"] == -32602
         found = await _call(http, "GetTask", {"id": task["id"]})

@@ -79,7 +79,7 @@ def _sample(path: Path, at: int, given: Any) -> Conversation:
     try:
         return _locomo(given, at)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{path} is not in LoCoMo's form: sample {at}: {error}") from error
+        raise ConfigError(f"{path} is not in LoCoMo's format: sample {at}: {error}") from error
 
 
 class _Turn(msgspec.Struct):

@@ -128,7 +128,7 @@ class MemoryWork:
         self._check_order(session, acknowledged, stored)
         merged = await self._hybrid.episodes.recent(agent, session_id=session, limit=ALL)
         if [event.id for event in merged] != ids:
-            found.add("P6", f"{session} reads otherwise through Valkey")
+            found.add("P6", f"{session} reads differently through Valkey")
         woken = await self._hybrid.memory(agent, session_id=session).hydrate()
         counts.gaps_reported += len(woken.gaps)
 
@@ -148,7 +148,7 @@ class MemoryWork:
                 continue
             if position < last.get(writer, BEGINNING):
                 self.counts.out_of_order += 1
-                before = f"{event_id} of {session} stands at {position}, before {last[writer]}"
+                before = f"{event_id} of {session} is at {position}, before {last[writer]}"
                 self._findings.add("P7", f"{before} of the same writer {writer}")
             elif position < max(last.values(), default=BEGINNING):
                 self.counts.reordered_at_handover += 1

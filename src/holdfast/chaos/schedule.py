@@ -35,7 +35,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 """All kinds of faults: a verb and its target. ``VERBS`` explains the verbs."""
 
 VERBS = {
-    "kill": "SIGKILL, without a word before",
+    "kill": "SIGKILL, without a warning",
     "freeze": "SIGSTOP for longer than a lease, then SIGCONT",
     "cut": "every connection is reset",
     "delay": "every byte comes late, also those of clients that have gone",

@@ -222,7 +222,8 @@ class EpisodicMemory(Sessions):
         wanted = list(dict.fromkeys(check_ids("ids", ids)))
         if len(wanted) > MAX_DELETED:
             raise InvalidInputError(
-                "ids", f"has {len(wanted)} ids, and at most {MAX_DELETED} are allowed: in parts"
+                "ids",
+                f"has {len(wanted)} ids, and at most {MAX_DELETED} are allowed: call it in parts",
             )
         return await self._storage.delete_events(session, wanted) if wanted else 0
 

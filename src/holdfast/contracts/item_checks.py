@@ -104,7 +104,7 @@ def check_puts(puts: object, *, limits: Limits, engine: str, most: int) -> list[
             if len(vector) > most:
                 raise InvalidInputError(
                     f"{field}.vectors[{place}]",
-                    f"has dimension {len(vector)}: {engine} keeps up to {most}",
+                    f"has dimension {len(vector)}: {engine} stores up to {most}",
                 )
         writes[write.at] = write
         size += len((write.value or "").encode())

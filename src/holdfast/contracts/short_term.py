@@ -332,7 +332,7 @@ class States(Front, ShortTerm):
         if len(asked) > MAX_STATES:
             raise InvalidInputError(
                 "session_ids",
-                f"has {len(asked)} ids, and at most {MAX_STATES} are allowed: ask in parts",
+                f"has {len(asked)} ids, and at most {MAX_STATES} are allowed: call it in parts",
             )
         sessions = [self._scope.id(f"session_ids[{at}]", one) for at, one in enumerate(asked)]
         found = await self._storage.read_many(sessions) if sessions else []

@@ -238,7 +238,7 @@ class Vectors(Front, VectorStore):
             if len(draft.vector) > most:
                 raise InvalidInputError(
                     f"documents[{at}].embedding",
-                    f"has dimension {len(draft.vector)}: {self._storage.name} keeps up to {most}",
+                    f"has dimension {len(draft.vector)}: {self._storage.name} stores up to {most}",
                 )
         if drafts:
             await self._storage.write(name, drafts, replace=replace)

@@ -99,7 +99,7 @@ class Eraser:
         raise ConflictError(
             "erasure",
             record.id,
-            "others write as fast as records are deleted: stop them, and erase again",
+            "other processes keep writing in this scope: stop them, and erase again",
         )
 
     async def _scopes(self, scope: ErasureScope) -> list[ErasureScope]:

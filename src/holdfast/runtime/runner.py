@@ -345,7 +345,7 @@ class Runner:
                     give_up_at = now + held.lease_seconds
                 if now >= give_up_at:
                     raise
-                _log.warning("the ledger did not take a report, trying again: %s", error)
+                _log.warning("a report to the ledger failed, trying again: %s", error)
                 await asyncio.sleep(RETRY_SECONDS)
 
 

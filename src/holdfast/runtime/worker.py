@@ -229,7 +229,7 @@ class Worker:
                     )
                 except HoldfastError as error:
                     # The claimed tasks must be started all the same.
-                    _log.warning("task %s: its past cannot be read: %s", one.task.id, error)
+                    _log.warning("task %s: its timeline cannot be read: %s", one.task.id, error)
                     return None
                 if before and before[0].by is Actor.RECOVERY:
                     return one
@@ -338,7 +338,9 @@ class Worker:
     async def _recover_tenant(self, stores: TaskStores) -> None:
         for task in await stores.tasks.recover_expired():
             facts = log_fields(stores.tenant, task) | {"outcome": str(task.state)}
-            _log.warning("task %s: its worker is gone, now %s", task.id, task.state, extra=facts)
+            _log.warning(
+                "task %s: recovered from a dead worker, now %s", task.id, task.state, extra=facts
+            )
             self._wake.set()
 
     async def _sweep(self) -> None:

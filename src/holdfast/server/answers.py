@@ -27,7 +27,7 @@ from holdfast.server.schema import check_required, wire_name
 from holdfast.values.errors import BackPressureError, InvalidInputError
 
 KEY_ENDED = "the API key was revoked or has expired: the stream ends"
-READ_ONLY = "this API key has the scope reader: it gets, lists and watches tasks, and no more"
+READ_ONLY = "this API key has the scope reader: it may only get, list and watch tasks"
 _VERSION = re.compile(r"1(\.\d{1,3}){0,2}", re.ASCII)
 P = TypeVar("P")
 R = TypeVar("R")

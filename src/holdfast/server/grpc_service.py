@@ -55,7 +55,7 @@ class _Keys(grpc.aio.ServerInterceptor):
         except HoldfastError:
             return _refusing(grpc.StatusCode.UNAVAILABLE, "not available for now: try again")
         if caller is None:
-            return _refusing(grpc.StatusCode.UNAUTHENTICATED, "send an API key as a bearer")
+            return _refusing(grpc.StatusCode.UNAUTHENTICATED, "send an API key as a bearer token")
         _caller.set(caller)
         found = await continuation(details)
         if found is None:

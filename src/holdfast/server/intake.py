@@ -95,8 +95,8 @@ class Intake:
             has = await call.state.tasks.message_bytes(task.id, owner=call.owner)
             if has > self._most_bytes:
                 raise InvalidParamsError(
-                    message=f"the task has {has} bytes of messages, and {self._most_bytes} are "
-                    "the limit: send a new task in the same context"
+                    message=f"the task has {has} bytes of messages, and the limit is "
+                    f"{self._most_bytes}: send a new task in the same context"
                 )
         for config in push:
             await call.state.tasks.upsert_push_config(

@@ -155,7 +155,7 @@ def connected_engine(engine: Postgres, *, managed: bool = False) -> ConnectedEng
                     found.pgvector and not found.iterative_scan,
                 ),
                 (
-                    f"no policy holds for {found.role}: log in as a mere member of holdfast_app",
+                    f"no policy applies to {found.role}: log in as a mere member of holdfast_app",
                     not found.confined and not found.distributed,
                 ),
                 (BY_STATEMENT, found.distributed),

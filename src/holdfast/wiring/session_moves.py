@@ -154,5 +154,5 @@ async def assign_context(
         raise NotFoundError(
             "context",
             context,
-            f"no session of a context {context!r} waits for an owner: see `holdfast doctor`",
+            f"no old session of context {context!r} waits for an owner: see `holdfast doctor`",
         )

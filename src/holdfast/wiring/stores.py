@@ -51,7 +51,7 @@ class Stores:
     memory_log: Events | None = None
     """The log of ``memory()`` if ``episodes`` is ``None``; not an attribute of ``State``."""
     wakes: Wakes | None = None
-    """Tells ``memory()`` whether a session lost events; not an attribute of ``State``."""
+    """Detects lost events of a session for ``memory()``; not an attribute of ``State``."""
 
     def use_limits(self, limits: Limits) -> None:
         """Use other limits than the default ones in all stores.

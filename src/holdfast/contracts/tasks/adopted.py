@@ -178,7 +178,7 @@ class AdoptedCalls(LedgerCalls, AdoptedLedger):
             check_count("expected_version", expected_version)
         elif not _is_cancel(checked):
             raise InvalidInputError(
-                "expected_version", "can only be left out for one report of canceled"
+                "expected_version", "is required, except for a single report of canceled"
             )
         return await self._storage.record(key, checked, expected_version)
 
@@ -223,7 +223,9 @@ def _check_report(field: str, report: object) -> StoredReport:
             return StoredMessage.of(report, field=field)
         case ArtifactChunk():
             if report.step is not None:
-                raise InvalidInputError(f"{field}.step", "must be left out: workers have steps")
+                raise InvalidInputError(
+                    f"{field}.step", "must be left out: only tasks that workers run have steps"
+                )
             return check_chunk(
                 f"{field}.",
                 report.artifact_id,

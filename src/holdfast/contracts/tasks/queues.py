@@ -113,7 +113,7 @@ class QueueCalls(LedgerCalls, QueueLedger):
             if size > MAX_BYTES_PER_CALL:
                 raise InvalidInputError(
                     f"tasks[{at}]",
-                    f"makes more than {MAX_BYTES_PER_CALL} bytes: submit it in another call",
+                    f"exceeds {MAX_BYTES_PER_CALL} bytes in one call: submit it in another call",
                 )
         if not drafts:
             return []

@@ -107,7 +107,8 @@ def read_manifest(folder: Path) -> Manifest:
         raise InvalidInputError(MANIFEST, f"cannot be read: {error}") from error
     if found.version != VERSION:
         raise InvalidInputError(
-            MANIFEST, f"has version {found.version}, and this version reads {VERSION}: update"
+            MANIFEST,
+            f"has format {found.version}, and this version of holdfast reads {VERSION}: upgrade",
         )
     for kind, entry in found.kinds.items():
         if kind not in BY_NAME:
@@ -124,4 +125,4 @@ def _check_entry(kind: str, entry: KindEntry) -> None:
         if not 0 < segment.bytes <= most or segment.records < 1:
             raise InvalidInputError(MANIFEST, f"has a segment of {kind} of impossible size")
     if sum(one.records for one in entry.segments) != entry.records:
-        raise InvalidInputError(MANIFEST, f"counts the records of {kind} in two ways")
+        raise InvalidInputError(MANIFEST, f"has two different counts of the records of {kind}")

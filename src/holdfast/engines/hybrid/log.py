@@ -338,7 +338,7 @@ class HybridLog:
         hit("append.after_fallback")
         self._grants.mark_behind(stored)
         self._metrics.fallback_events += len(batch)
-        _log.warning("%d events went to the durable log directly: %s", len(batch), why)
+        _log.warning("%d events were appended to the durable log directly: %s", len(batch), why)
         return stored
 
     async def _admit(self, backpressure: Backpressure) -> bool:
@@ -354,7 +354,7 @@ class HybridLog:
         try:
             return await self._back.committed(entries, limit_seconds=self._breaker.patience_seconds)
         except TimedOutError as error:
-            _log.warning("too much is waiting, and cannot be flushed: %s", error)
+            _log.warning("the backlog is too large, and cannot be flushed: %s", error)
             return entries
 
 

@@ -172,7 +172,7 @@ class LogEdits:
             if isinstance(error, TimedOutError):
                 raise
             raise UnavailableError(
-                "hybrid", f"session {session!r} is written to without a pause"
+                "hybrid", f"session {session!r} has writes all the time: pause them, and try again"
             ) from error
 
     async def _forget(self, session: str, gone: Mapping[str, tuple[int, int]]) -> None:

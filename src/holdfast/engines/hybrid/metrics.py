@@ -26,20 +26,20 @@ EVICTED = "holdfast_states_evicted_total"
 HELP = {
     PENDING: "Events in the hot log that are not durable yet",
     OLDEST: "The age of the oldest event that is not durable yet",
-    QUARANTINED: "Damaged values in Redis that were moved out of the way and are kept for a week",
+    QUARANTINED: "Damaged values in Redis that were moved to other keys and are kept for a week",
     HEADROOM: "How much of the window's time to live is left before the oldest event; below 0.5 "
     "health is degraded",
     FLUSHED: "Events that were made durable",
     DEAD: "Events that could not be stored as they are",
-    FAILURES: "Rounds of consolidation that failed and were tried again",
-    FALLBACK_EVENTS: "Events that went to the durable log because Redis did not answer",
+    FAILURES: "Rounds of consolidation that failed and were retried",
+    FALLBACK_EVENTS: "Events that were appended to the durable log because Redis did not answer",
     FALLBACK_STATES: "Writes to working states that Postgres kept because Redis did not answer",
-    DEGRADED: "Reads that could not see what is in Redis alone",
+    DEGRADED: "Reads that may lack what is only in Redis",
     REWRITTEN: "Events that Redis lost before the flush and this process wrote to Postgres",
-    REFUSED: "Appends that were refused because too much is waiting",
-    LOADED: "Sessions that were brought to the hot log",
-    UNLOADED: "Sessions that left the hot log",
-    EVICTED: "Working states that left Redis because nobody used them; Postgres has them",
+    REFUSED: "Appends that were refused because the backlog was too large",
+    LOADED: "Sessions that were loaded into the hot log",
+    UNLOADED: "Sessions that were unloaded from the hot log",
+    EVICTED: "Unused working states that were evicted from Redis; Postgres has them",
 }
 
 

@@ -248,7 +248,7 @@ class HybridStates(StateStorage):
         try:
             async with asyncio.timeout(COMMIT_SECONDS):
                 while not await self._commits.commit(self._tenant, shard, session, written):
-                    _log.warning("Redis lost a write to state %s: done again", session)
+                    _log.warning("Redis lost a write to state %s: it is repeated", session)
                     written = await again()
                 return written
         except UnavailableError as error:
@@ -333,5 +333,5 @@ class HybridStates(StateStorage):
 def _undecided(why: HotStoreDownError) -> UnavailableError | TimedOutError:
     """Return the error of a write with an expected version: only the hot store can compare it."""
     if why.sure:
-        return UnavailableError("redis", f"a write that expects a version needs it: {why}")
-    return TimedOutError("redis", f"a write that expects a version may have been done: {why}")
+        return UnavailableError("redis", f"a write with an expected version needs Redis: {why}")
+    return TimedOutError("redis", f"a write with an expected version may have been done: {why}")

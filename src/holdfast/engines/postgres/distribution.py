@@ -16,7 +16,7 @@ _SQL = load("distribution")
 _LOCKS = load("migrate")
 
 BY_STATEMENT = (
-    "isolation: by statement: each statement names its tenant, and no policy of the database holds"
+    "isolation: by statement: each statement names its tenant, and no row-level policy applies"
 )
 """How tenants are isolated on a distributed database."""
 

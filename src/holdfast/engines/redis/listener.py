@@ -105,7 +105,7 @@ class Listener:
                 pause = FIRST_POLL_SECONDS
                 await self._listen(connection)
             except (*DRIVER_ERRORS, ResponseError) as error:
-                _log.info("looking instead of listening: %s", error)
+                _log.info("polling instead of listening: %s", error)
             finally:
                 self.hears = False
                 self._ring_all()
