@@ -1,7 +1,7 @@
 """Deletes data that must not outlive its task, also after a crash.
 
 Before a handler writes such data, it stores a cleanup mark in the ledger. When the task has ended,
-the worker that ran it, or a later sweep, carries the marks out and then deletes them.
+the worker that ran it, or a later sweep, processes the marks and then deletes them.
 """
 
 from __future__ import annotations
@@ -72,22 +72,22 @@ class Cleanup:
         await self._stores.tasks.add_cleanup(self._held.lease, kind, ref, agent=agent)
 
     async def finish(self) -> None:
-        """Carry the marks out now, if there are any. Called when the task has ended."""
+        """Process the marks now, if there are any. Called when the task has ended."""
         if not self._marked:
             return
         task_id = self._held.lease.task_id
         try:
             await carry_out(self._stores, await self._stores.tasks.list_cleanup(task_id))
         except HoldfastError as error:
-            # The task has ended all the same; its marks stay due until a sweep carries them out.
+            # The task has ended all the same; its marks stay due until a sweep processes them.
             _log.warning("task %s: a sweep will clean up after it: %s", task_id, error)
 
 
 async def sweep(stores: TaskStores) -> int:
-    """Carry out the cleanup marks of a tenant's ended tasks whose worker died before it could.
+    """Process the cleanup marks of ended tasks of a tenant whose workers died before they could.
 
-    Returns how many tasks were cleaned up. If a task's marks cannot be carried out, the error is
-    logged, they are due again later, and the other tasks are still cleaned up. ::
+    Returns how many tasks were cleaned up. If processing a task's marks fails, the error is
+    logged, the marks are due again later, and the other tasks are still cleaned up. ::
 
         await sweep(state)
     """
@@ -96,7 +96,7 @@ async def sweep(stores: TaskStores) -> int:
 
 
 async def sweep_earlier(stores: TaskStores) -> bool:
-    """Carry out marks of earlier Holdfast versions. Returns whether unended tasks have such marks.
+    """Process marks of earlier Holdfast versions. Returns whether unended tasks have such marks.
 
     ::
 
@@ -158,7 +158,7 @@ async def clear_context(stores: TaskStores, session_id: str, *, owner: str | Non
 
 
 async def carry_out(stores: TaskStores, marks: Sequence[CleanupMark]) -> None:
-    """Carry out the marks of one ended task, then delete them.
+    """Process the marks of one ended task (release blobs, clear transcripts), then delete them.
 
     ::
 
@@ -172,7 +172,7 @@ async def carry_out(stores: TaskStores, marks: Sequence[CleanupMark]) -> None:
     files = [mark.ref for mark in marks if mark.kind == "file"]
     kept = await _keep_files(stores, marks[0].task_id, files) if files else set[str]()
     blobs = [mark.ref for mark in marks if mark.kind != "run" and mark.ref not in kept]
-    # A task that was forked from this one, or the other way round, releases what it has as well.
+    # A fork and its original task share blobs: the last one to be cleaned up releases them.
     shared = await stores.tasks.held_elsewhere(marks[0].task_id, blobs) if blobs else set[str]()
     for ref in blobs:
         if ref not in shared:

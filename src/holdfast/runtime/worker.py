@@ -344,7 +344,7 @@ class Worker:
             self._wake.set()
 
     async def _sweep(self) -> None:
-        """Carry out cleanup marks of ended tasks whose worker died, in each tenant that has any."""
+        """Process cleanup marks of ended tasks whose worker died, in each tenant that has any."""
         for tenant in await self._rounds.tenants("cleanup"):
             await self._each("cleanup", tenant, sweep)
         for tenant in list(self._stores):

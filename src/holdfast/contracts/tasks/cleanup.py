@@ -30,11 +30,11 @@ _KINDS: tuple[CleanupKind, ...] = get_args(CleanupKind)
 class CleanupLedger(Protocol):
     """Cleanup marks: what any process has to delete after a task has ended.
 
-    A mark names a blob or a transcript. A worker stores the mark, then writes what it names: a
-    crash in between leaves a mark of nothing, never a blob without a mark. A mark is due, which
-    means that it can be claimed, when the task has ended; the mark of a file of its artifacts is
-    due when the task is deleted with its context. Carrying out a mark must be idempotent: the mark
-    is deleted afterwards, so after a crash in between it is carried out again.
+    A mark names a blob to release or a transcript to clear. A worker stores the mark, then writes
+    what it names: a crash in between leaves a mark without a blob, never a blob without a mark. A
+    mark is due, which means that it can be claimed, when the task has ended; the mark of a file of
+    its artifacts is due when the task is deleted with its context. Processing a mark must be
+    idempotent: the mark is deleted afterwards, so after a crash in between it is processed again.
 
     Promises:
 
@@ -79,7 +79,7 @@ class CleanupLedger(Protocol):
         """Claim up to ``limit`` due marks, the longest due first.
 
         A mark that is not deleted is due again after ``retry_seconds``. So a mark that cannot be
-        carried out does not block others, and two processes share the work.
+        processed does not block others, and two processes share the work.
 
         ::
 
@@ -125,7 +125,7 @@ class CleanupLedger(Protocol):
 
     @abstractmethod
     async def delete_cleanup(self, marks: Sequence[CleanupMark]) -> int:
-        """Delete marks that were carried out, all of one task. Returns how many there were.
+        """Delete processed marks, all of one task. Returns how many there were.
 
         ::
 
@@ -167,7 +167,7 @@ class CleanupCalls(LedgerCalls, CleanupLedger):
         return await self._storage.keep_files(task, check_ids("refs", refs))
 
     async def delete_cleanup(self, marks: Sequence[CleanupMark]) -> int:
-        """Delete marks that were carried out, all of one task. Returns how many there were."""
+        """Delete processed marks, all of one task. Returns how many there were."""
         given = check_marks(marks)
         return await self._storage.delete_cleanup(given[0].task_id, given) if given else 0
 

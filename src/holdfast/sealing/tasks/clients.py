@@ -112,7 +112,7 @@ class SealedClients(SealedCalls, ClientStorage):
         return found if opener is None else opener.json(FORM, found)
 
     async def request(self, key: TaskKey, what: Request, note: str, by: str = "") -> TaskSnapshot:
-        """Carry out a request."""
+        """Apply a request."""
         sealed = await self._note(*key, note)
         return await self._snapshot(await self._inner.request(key, what, sealed, by))
 
@@ -232,7 +232,7 @@ class SealedOperations(SealedClients, OperationStorage):
         return await self._inner.workers(owner)
 
     async def many(self, query: ManyQuery) -> ManyTasks:
-        """Carry out an operation. The key of the filter's owner, or of none, encrypts its note."""
+        """Apply an operation. The key of the filter's owner, or of none, encrypts its note."""
         self._refuse_text(query.wanted)
         note = query.note
         if note:

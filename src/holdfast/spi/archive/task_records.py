@@ -181,7 +181,7 @@ class DeliveryRecord(Record, frozen=True):
 
 
 class CleanupRecord(Record, frozen=True):
-    """A cleanup mark: data to delete with a task; without ``due_at``, not to be carried out yet."""
+    """A cleanup mark: data to delete with a task; without ``due_at``, it is not due yet."""
 
     task_id: str
     kind: CleanupKind

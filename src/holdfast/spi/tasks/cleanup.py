@@ -15,8 +15,8 @@ class CleanupStorage(Protocol):
     """The cleanup marks of one tenant's tasks. The caller checks all arguments.
 
     A mark names data to delete after a task. It is stored once for its task, kind and ref. Workers
-    carry out marks that are due. All marks of a task are due when it is deleted; those of other
-    kinds than ``artifact`` are due already when it ends.
+    process marks that are due. All marks of a task are due when it is deleted; those of other kinds
+    than ``artifact`` are due already when it ends.
     """
 
     @abstractmethod

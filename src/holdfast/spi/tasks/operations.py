@@ -51,4 +51,4 @@ class OperationStorage(Protocol):
 
     @abstractmethod
     async def many(self, query: ManyQuery) -> ManyTasks:
-        """Carry out an operation, in one step; a dry run only returns the tasks."""
+        """Apply an operation, in one step; a dry run only returns the tasks."""

@@ -166,7 +166,7 @@ class InMemoryClients(LedgerView, ClientStorage):
         return row.snapshot()
 
     async def request(self, key: TaskKey, what: Request, note: str, by: str = "") -> TaskSnapshot:
-        """Carry out a request at once, or leave it to the task's worker."""
+        """Apply a request at once, or leave it to the task's worker."""
         row = self._owned(*key) if what == "cancel" else self._steered(*key)
         with self._acting(by):
             match what:

@@ -42,7 +42,7 @@ class InMemoryOperations(InMemoryClients, OperationStorage):
         return [_worker(name, held[name]) for name in sorted(held)]
 
     async def many(self, query: ManyQuery) -> ManyTasks:
-        """Carry out an operation on the matching tasks, without an await in between."""
+        """Apply an operation to the matching tasks, without an await in between."""
         found = sorted(
             (
                 row

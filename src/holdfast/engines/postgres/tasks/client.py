@@ -157,7 +157,7 @@ class PostgresClients(LedgerView, ClientStorage):
         return str(found or "")
 
     async def request(self, key: TaskKey, what: Request, note: str, by: str = "") -> TaskSnapshot:
-        """Carry out a request at once, or leave it to the task's worker."""
+        """Apply a request at once, or leave it to the task's worker."""
         # A second cancel changes nothing; a retried pause might undo a resume in between.
         row = await self._engine.fetchrow(
             _REQUESTS[what], self._tenant, *key, encode_json(note), by, safe=what == "cancel"

@@ -40,7 +40,7 @@ class PostgresOperations(LedgerView, OperationStorage):
         ]
 
     async def many(self, query: ManyQuery) -> ManyTasks:
-        """Carry out an operation on the matching tasks, in one statement."""
+        """Apply an operation to the matching tasks, in one statement."""
         wanted = (self._tenant, *filter_columns(query.wanted), query.what)
         if query.dry_run:
             rows = await self._engine.fetch(_SQL["find"], *wanted, query.limit + 1, safe=True)
