@@ -11,7 +11,7 @@ from holdfast.values.owners import RESERVED
 
 _LIST, _HASHED = "[", "sha256:"
 _NO_IDS = (_LIST, _HASHED, RESERVED)
-"""How a text begins that is not stored as it is."""
+"""A text that begins with one of these is not used as an id unchanged."""
 
 
 def key_of(*parts: str) -> str:

@@ -3,7 +3,7 @@
 Three databases of one server have the same data: two with policies, so that their difference shows
 the noise, and one without. Each call is made in all three in turn. The ratio of a row is the median
 of the ratios of its rounds. Client and server share one core: where they are on two, the smallest
-calls take half as long again, whenever the system moves one of them.
+calls take 1.5 times as long whenever the system moves one of them.
 """
 
 from __future__ import annotations

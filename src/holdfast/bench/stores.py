@@ -133,11 +133,11 @@ class RunningTask:
             yield
 
     def fetch(self, sql: str, *args: Any) -> Awaitable[Any]:
-        """Run a statement by the bare driver, and return its rows."""
+        """Run a statement with the bare driver, and return its rows."""
         return cast("Awaitable[Any]", self._connection.fetch(sql, *args))
 
     def execute(self, sql: str, *args: Any) -> Awaitable[Any]:
-        """Run a statement by the bare driver."""
+        """Run a statement with the bare driver."""
         return cast("Awaitable[Any]", self._connection.execute(sql, *args))
 
 

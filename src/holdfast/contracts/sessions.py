@@ -61,8 +61,8 @@ class Sessions(Events):
 
         ``subject`` is the id of the person whom it is about, if that is not its owner:
         ``state.erase(subject=)`` deletes it with all that is stored under its id. Raises
-        ``ConflictError`` if the session exists and is about somebody else, or about nobody, or if
-        it was deleted and was about somebody else: what it left under its id still is. ::
+        ``ConflictError`` if the session exists with another subject or with none. A deleted session
+        keeps its subject, because other data may still be stored under its id. ::
 
             session = await episodes.start_session(agent, metadata={"channel": "mail"})
             about = await episodes.start_session(agent, "s1", subject="ana")

@@ -45,7 +45,7 @@ class GraphNames(StoreFinder):
 
 
 class RelationshipNames(GraphNames):
-    """Finds the relationships about a subject, in the graph of somebody else.
+    """Finds the relationships about a subject in the graphs of other owners.
 
     ::
 

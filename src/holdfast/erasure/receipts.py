@@ -1,7 +1,7 @@
 """Receipts of erasures: signed and chained, so that a changed or missing one is detected.
 
 A receipt does not name whose data were erased. With a key it has a keyed digest of the scope:
-whoever has the key can check it against a name.
+anyone who has the key can check it against a name.
 """
 
 from __future__ import annotations

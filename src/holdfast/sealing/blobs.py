@@ -42,7 +42,7 @@ _DIGEST_NONCE = b"\xff" * _NONCE_BYTES
 class SealedBlobs(BlobStorage):
     """Encrypts what a ``BlobStorage`` stores, with the data key of each blob's subject.
 
-    Whoever has a ref can read its blob, whatever the subject: a ref cannot be guessed. ::
+    Anyone who has a ref can read its blob, whatever the subject: a ref cannot be guessed. ::
 
         blobs = SealedBlobs(PostgresBlobs(engine), sealing).for_subject("ana")
     """

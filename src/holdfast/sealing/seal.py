@@ -25,8 +25,8 @@ _MOST_OWNERS = 10_000
 class Sealer:
     """Encrypts values with the data key of one subject.
 
-    Values of which equal ones must be equal (``again``) have its first key, also after a rotation.
-    ``owner`` is set if that is another subject than the owner of the record.
+    Values that must be encrypted to equal bytes if they are equal (``again``) use the subject's
+    first key, also after a rotation. ``owner`` is set if the subject is not the record's owner.
     """
 
     tenant: str
@@ -35,7 +35,7 @@ class Sealer:
 
     @property
     def newest(self) -> Sealer:
-        """The same with the current key for all values: a retry after a rotation differs."""
+        """A copy with the current key for all values: a retry after a rotation has other bytes."""
         if self.key.first is None:
             return self
         return dataclasses.replace(self, key=dataclasses.replace(self.key, first=None))
@@ -87,8 +87,9 @@ class Opener:
     def bytes(self, subject: str, place: Place, box: Box) -> bytes:
         """Decrypt bytes of a record that belongs to ``subject``.
 
-        Raises ``SealedError`` if they have the key of somebody else, unless they were encrypted
-        for a record of this subject that is about somebody else.
+        The key is that of ``subject``, or of another subject whom the record is about: then the
+        bytes must have been bound to ``subject`` when they were encrypted. Raises ``SealedError``
+        for any other key.
         """
         key = self._keys[box.number]
         if key.subject in ("", subject):

@@ -163,7 +163,7 @@ def no_states(engine: str) -> NotSupportedError:
 
 
 class NamedStates(NamedTuple):
-    """Which states the metadata of a session names, and the prefix of their stored ids.
+    """How to find the states of sessions: the metadata key that lists them, and their id prefix.
 
     >>> NamedStates("states", "holdfast.owner:3:ana:").key
     'states'
@@ -173,6 +173,7 @@ class NamedStates(NamedTuple):
     """The key of the metadata that has a list of their ids."""
 
     prefix: str
+    """The prefix of the stored ids of the states; the ids in the metadata are without it."""
 
     def of(self, session: Session) -> list[str]:
         """Return the ids that a session names, without the prefix."""
@@ -275,9 +276,9 @@ class EpisodeStorage(EventStorage, Protocol):
     ) -> Session:
         """Create a session, or reopen it, and return it. ``metadata=None`` keeps its metadata.
 
-        A new session is about ``subject``; a fork of it too. A deleted session keeps its subject
-        until an erasure of the subject ends: a new one with its id has it too. Raises
-        ``ConflictError`` if the session is, or was, about somebody else; ``None`` asks nothing.
+        A new session gets the ``subject``, and so do its forks. A deleted session keeps its subject
+        until the subject is erased, and a new session with its id gets that subject. Raises
+        ``ConflictError`` if the session has, or had, another subject; ``None`` accepts any.
         """
 
     @abstractmethod

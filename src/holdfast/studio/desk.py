@@ -174,7 +174,7 @@ class Desk:
 
 
 def _here(request: Request) -> str:
-    """Return the path and the query of a page, without what the page says only once."""
+    """Return the path and the query of a page, without the parameters of its notice."""
     kept = [
         (name, value)
         for name, value in request.query_params.multi_items()

@@ -62,7 +62,7 @@ class StatePatch:
 
 
 class Patched(list[Item], Generic[Item]):
-    """A list of what was stored, and the new versions of the states that were patched with it.
+    """A list of stored items, with the new versions of the states that were patched in that step.
 
     >>> Patched(["event"], versions=[7]).versions
     [7]

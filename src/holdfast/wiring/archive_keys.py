@@ -1,4 +1,4 @@
-"""The data keys of sealed tenants in archives: they are wrapped, for whoever loads them."""
+"""The data keys of sealed tenants in archives: wrapped by a key that the importer must have."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class ArchiveKeys:
             raise CodecError("archive: a subject has no current data key: export it again")
 
     def check_archive(self, *, sealed: bool, tenant: str, has_content: bool) -> None:
-        """Raise unless this tenant can load what is sealed, or not, and of this tenant.
+        """Raise unless this tenant can load an archive of ``tenant``, ``sealed`` or not.
 
         A tenant without content has no data keys, whether it is sealed or not.
         """

@@ -188,7 +188,7 @@ class _Tenants:
             raise UnavailableError("redis", str(error)) from error
 
     async def _settle(self) -> None:
-        """Confirm that sessions which others found incomplete lack no write of this process."""
+        """Confirm that sessions in which Redis may have lost events lack none of this process."""
         for tenant, session in await self._durable.queue.unsettled(self._writer):
             try:
                 await self.log(tenant).settle(session)

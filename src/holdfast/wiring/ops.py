@@ -197,12 +197,11 @@ class Ops:
     async def assign_context(
         self, session_id: str, *, owner: str, new_id: str | None = None
     ) -> None:
-        """Assign the old session of a context that several owners had used to one owner.
+        """Assign to one owner the old session of a context that several owners shared.
 
-        Before owners were separated, they shared such a session; since the upgrade no owner can
-        read it. ``holdfast doctor`` lists these contexts. If the owner already has a newer session
-        in the context, pass ``new_id`` for the old one.
-        ::
+        Earlier versions did not separate owners; since the upgrade no owner can read such a
+        session. ``holdfast doctor`` lists these contexts. If the owner already has a newer session
+        in the context, pass ``new_id`` for the old one. ::
 
             await state.ops.assign_context("c1", owner="ana")
         """

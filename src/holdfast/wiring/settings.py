@@ -122,7 +122,7 @@ class Settings:
     state_versions: int = 0
     """``HOLDFAST_STATE_VERSIONS``: how many versions of a working state are kept, up to 1000."""
     hot_state_seconds: float = 3600
-    """``HOLDFAST_HOT_STATE_SECONDS``: an unused state is evicted from Redis only; 0: never."""
+    """``HOLDFAST_HOT_STATE_SECONDS``: how long an unused state stays in Redis; 0: for ever."""
     redis_shards: int = 16
     """``HOLDFAST_REDIS_SHARDS``: number of shards of the keys in Redis; fixed at first use."""
     ack_level: str = ""

@@ -53,7 +53,7 @@ class SessionName(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """What a write to a session also has to do in the stores that do not have its state."""
+    """The rest of a write to a session, to be done in stores other than that of its state."""
 
     event: dict[str, Any] | None
     """The event to append, as JSON values; ``None`` when a session is created."""
@@ -88,7 +88,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """Which version of a session a session object was read at, in a field that ADK reserves for it.
+    """The version at which a session object was read, stored in a field that ADK reserves for this.
 
     Each write to a session increments ``seq``, and gives its state another version.
     """
@@ -147,7 +147,7 @@ def deltas_of(state: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def plain(state: dict[str, Any]) -> dict[str, Any]:
-    """Return a stored state as it was written, without what the service keeps in it.
+    """Return a stored state as its user wrote it, without the key of the service.
 
     >>> plain({"n": 1, "temp:holdfast": {}, "temp:holdfast=": 2})
     {'n': 1, 'temp:holdfast': 2}
@@ -167,7 +167,7 @@ def was_applied(state: dict[str, Any], head: Head) -> bool:
 def applied(state: dict[str, Any], head: Head) -> dict[str, Any]:
     """Return the patch that records that a write to a session was applied to this state.
 
-    The sessions that wrote last are kept, by their logs.
+    It keeps the last write of each of the sessions that wrote most recently, by their logs.
     """
     others = {log: seq for log, seq in state.get(OWN_KEY, {}).items() if log != head.log}
     return {OWN_KEY: dict([*others.items(), (head.log, head.seq)][-_MAX_APPLIED:])}

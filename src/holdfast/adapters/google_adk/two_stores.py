@@ -3,8 +3,8 @@
 The event and all its changes are first written into the state of the session, as ``Head.pending``,
 with the changes to that state: that one write decides, and is refused if the session is another
 version. The event is then appended to the log, the states of the user and the app are patched, and
-``pending`` is removed. Each of these steps may be repeated. If a process dies between them, whoever
-reads or writes the session next does the rest.
+``pending`` is removed. Each of these steps may be repeated. If a process dies between them, the
+next call that reads or writes the session does the rest.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class TwoStores:
         """Write to a session of this version; without ``event``, create it.
 
         Returns the position of the event, and the new version of the session's state; ``None`` if
-        the event was stored before, or somebody else has written since.
+        the event was stored before, or another caller has written since.
         """
         row = None if event is None else row_of(name, head.log, event)
         if row is not None and await self._episodes.get(head.log, [row.id]):

@@ -96,7 +96,7 @@ class TranscriptLedger(Protocol):
         owner: str | None = None,
         limit: int = CONTEXT_MESSAGES,
     ) -> list[TaskMessage]:
-        """Return those of a context's last messages whose tasks are not marked as copied.
+        """Return the last messages of a context, except those of tasks marked as copied.
 
         ::
 
@@ -290,7 +290,7 @@ class ContextCalls(LedgerCalls, ContextLedger, TranscriptLedger):
         owner: str | None = None,
         limit: int = CONTEXT_MESSAGES,
     ) -> list[TaskMessage]:
-        """Return those of a context's last messages whose tasks are not marked as copied."""
+        """Return the last messages of a context, except those of tasks marked as copied."""
         return await self.messages_of_contexts([(session_id, owner)], agents=agents, limit=limit)
 
     async def messages_of_contexts(

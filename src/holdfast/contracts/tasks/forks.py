@@ -96,7 +96,7 @@ class ForkLedger(Protocol):
 
     @abstractmethod
     async def held_elsewhere(self, task_id: str, refs: Sequence[str]) -> set[str]:
-        """Return which of the task's blobs another task, not ended yet, also uses. For workers.
+        """Return which of these blobs another task uses that has not ended. For workers.
 
         ::
 
@@ -139,7 +139,7 @@ class ForkCalls(LedgerCalls, ForkLedger):
         return await self._fork(task_id, owner, submit_key, by, at_seq=at_seq, message=said)
 
     async def held_elsewhere(self, task_id: str, refs: Sequence[str]) -> set[str]:
-        """Return which of the task's blobs another task, not ended yet, also uses."""
+        """Return which of these blobs another task uses that has not ended."""
         named = check_id("task_id", task_id)
         return set(await self._storage.held_elsewhere(named, check_ids("refs", refs)))
 

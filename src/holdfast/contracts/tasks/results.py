@@ -22,7 +22,7 @@ from holdfast.values.tasks.records import MAX_ATTEMPTS, TaskRecord
 
 @runtime_checkable
 class ResultLedger(Protocol):
-    """Waiting for tasks, without polling: the engine notifies whoever waits.
+    """Waiting for tasks, without polling: the engine notifies the callers that wait.
 
     A notification is a hint. Where none arrives, as behind a transaction pooler, the engine polls.
 

@@ -67,9 +67,9 @@ class Grants:
             self.behind[session] = max(one.epoch, self.behind.get(session, 0))
 
     def compare_seen(self, session: str, window: Window, seen: tuple[int, int]) -> None:
-        """Record that the hot log is behind if it has not numbered what this process has seen.
+        """Record that the hot log is behind if it is below a position that this process has seen.
 
-        While two servers take writes, one lacks what this process wrote or read on the other.
+        This happens while two servers accept writes: each lacks what was written to the other.
 
         ::
 

@@ -99,8 +99,8 @@ class HybridStates(StateStorage):
     async def write(self, write: StateWrite, expected: int | None) -> int:
         """Replace or patch a state. While the hot store is down, it makes a fallback write.
 
-        The hot store gives a fallback write its version later. Until then it has a number that no
-        version is equal to, so that a write which expects it is a conflict.
+        The hot store assigns the version of a fallback write later. Until then its number equals no
+        version, so that a write that expects it raises a conflict.
         """
         try:
             written = await self._put(write, expected)

@@ -61,8 +61,8 @@ class WriteBack:
         """Wait until the durable log has committed all entries. Returns them as they are stored.
 
         Entries that the hot log has lost meanwhile are written to the durable log from ``entries``.
-        With ``awaited``, of entries that are not acknowledged yet, so are those that a clear covers
-        although it knew nothing of them: their epoch was over by then.
+        ``awaited`` means that the entries are not acknowledged yet. Then entries of an epoch that
+        is over are written too if a clear covers their positions: that clear did not know them.
         Raises ``TimedOutError`` if it takes too long: a retry with the same ids finds out whether
         they were stored.
         """

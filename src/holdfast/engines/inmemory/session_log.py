@@ -173,7 +173,7 @@ class SessionLog:
         return [one.id for one in self.sessions.values() if one.subject == subject] + deleted
 
     def subject_of(self, session_id: str) -> str | None:
-        """Return whom a session is about, or was when it was deleted; ``None`` if that is open."""
+        """Return the subject of a session, or of a deleted one; ``None`` if none is stored."""
         session = self.sessions.get(session_id)
         return self._subjects.get(session_id) if session is None else session.subject
 

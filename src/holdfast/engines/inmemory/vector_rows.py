@@ -43,7 +43,7 @@ class VectorRows:
         return found
 
     def remove(self, key: str) -> None:
-        """Delete a vector, if it exists; the last row of the matrix is moved to its row."""
+        """Delete a vector, if it exists; the last row of the matrix is moved into its row."""
         at = self._at.pop(key, None)
         if at is None:
             return

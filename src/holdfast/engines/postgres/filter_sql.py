@@ -87,7 +87,7 @@ def _escaped(value: Any) -> Any:
 
 
 def held(wanted: Filter, *, tenant: str, collection: str) -> list[str]:
-    r"""Return JSON texts of which every document that an indexed filter finds holds one.
+    r"""Return JSON texts: a document that passes an indexed filter contains at least one of them.
 
     >>> print(*held(OneOf(("kind",), ("note",)), tenant="t", collection="c"))
     {"\u0001":{"t":"c"},"kind":"note"} {"\u0001":{"t":"c"},"kind":["note"]}

@@ -69,8 +69,8 @@ def for_packed_tenant(sql: LiteralString) -> LiteralString:
 def for_distributed_tenant(sql: LiteralString) -> LiteralString:
     """Return the form of a tenant's statement that Citus can plan.
 
-    It is without what stands between ``alone`` and ``end``, and with what stands in comments that
-    begin with ``distributed``.
+    The text between the comments ``alone`` and ``end`` is removed, and the text inside comments
+    that begin with ``distributed`` is included.
 
     >>> for_distributed_tenant("SELECT /* alone: */ 1 /* end *//* distributed: 2 */ WHERE $1 <> ''")
     "SELECT 2 WHERE ($1::holdfast.for_tenant) <> ''"

@@ -131,6 +131,6 @@ def _packed(held: Iterable[Posting], first: int) -> list[int]:
 
 
 def _bounds(held: Iterable[Posting]) -> tuple[int, int]:
-    """Return the highest times and the shortest length, or what stands for any."""
+    """Return the highest ``times`` and the shortest ``length``, at most ``_MOST_BOUND`` each."""
     most = max(times for _, times, _ in held)
     return min(most, _MOST_BOUND), min(_MOST_BOUND, *(length for _, _, length in held))

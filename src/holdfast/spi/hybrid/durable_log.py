@@ -189,7 +189,7 @@ class DurableLog(Protocol):
 
     @abstractmethod
     async def load(self, session: str, agent: str | None, known: Known | None) -> Grant | None:
-        """Let the hot log number the events of a session; with ``agent``, create a missing session.
+        """Grant a session's numbering to the hot log; with ``agent``, create a missing session.
 
         ``known`` is what the hot log knows. If the session was granted before and the hot log does
         not know that grant, the numbers reserved for it are recorded as a gap, until each process

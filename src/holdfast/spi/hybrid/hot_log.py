@@ -289,7 +289,7 @@ class HotQueue(Protocol):
     async def unloaded(
         self, tenant: str, session: str, *, grant_version: int, keep: bool = True
     ) -> None:
-        """Let the window of an unloaded session expire, or delete it if ``keep`` is false."""
+        """Set the expiry of an unloaded session's window, or delete it if ``keep`` is false."""
 
     @abstractmethod
     async def stats(self) -> HotStats:

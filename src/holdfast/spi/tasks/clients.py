@@ -66,9 +66,9 @@ class TaskListing(NamedTuple):
 
 
 class FirstMessage(NamedTuple):
-    """A task with the message that it began with, and the current time by the engine's clock.
+    """A task, its first message, and the current time by the engine's clock.
 
-    Only a task that was adopted may have no message.
+    Only an adopted task may have no message.
     """
 
     task: StoredTask
@@ -139,7 +139,7 @@ class ClientStorage(Protocol):
 
     @abstractmethod
     async def request(self, key: TaskKey, what: Request, note: str, by: str = "") -> TaskSnapshot:
-        """Carry out a request at once, or leave it to the worker that holds the task.
+        """Apply a request at once, or leave it to the worker that holds the task.
 
         The worker is notified. A request that was made already changes nothing. ``cancel`` of an
         ended task changes nothing; ``pause`` and ``resume`` raise ``IllegalTransitionError``.

@@ -59,4 +59,4 @@ class ForkStorage(Protocol):
 
     @abstractmethod
     async def held_elsewhere(self, task_id: str, refs: Sequence[str]) -> Collection[str]:
-        """Return those of the refs that a cleanup mark of another task, which is not due, names."""
+        """Return the refs that another task also uses: its cleanup mark for the ref is not due."""

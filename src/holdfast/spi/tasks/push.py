@@ -14,8 +14,9 @@ from holdfast.spi.tasks.stored import StoredPush
 class OutboxClaim(NamedTuple):
     """How much of the outbox is claimed, and for how long.
 
-    With ``per_owner`` owners take turns, those with the fewest ``busy`` entries first, which are
-    being delivered now. No owner gets more than ``per_owner`` entries, its busy ones included.
+    ``busy`` is how many entries of each owner are being delivered now. With ``per_owner`` owners
+    take turns, the one with the fewest busy entries first, and no owner has more than ``per_owner``
+    entries in delivery.
     """
 
     limit: int

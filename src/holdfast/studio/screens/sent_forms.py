@@ -32,7 +32,7 @@ async def begin(state: State, token: str) -> str | None:
 
 
 async def end(state: State, token: str, made: str | None) -> None:
-    """Keep what a form made; with ``None``, which is nothing, it may be sent again.
+    """Store what a form made. ``None`` means nothing was made: the form may be sent again.
 
     ::
 

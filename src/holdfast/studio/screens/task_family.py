@@ -1,4 +1,4 @@
-"""Where a task was made from, and which tasks were made from it."""
+"""Which task a task was made from, and which tasks were made from it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Family:
 async def read_family(
     ledger: TaskLedger, session: Session, task: TaskRecord, first: Sequence[TaskEvent]
 ) -> Family:
-    """Read where a task, whose first events are ``first``, was made from, and what was from it.
+    """Read the task that a task was made from, and those made from it; ``first``: its first events.
 
     ::
 

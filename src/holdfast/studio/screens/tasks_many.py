@@ -47,8 +47,8 @@ FILTERS = ("state", "agent", "session", "context", "owner", "since", "worker", "
 def filters_of(desk: Desk, request: Request) -> dict[str, Any]:
     """Return the filter of a request as arguments for ``tasks.list``.
 
-    Raises ``InvalidInputError`` for a state or a time that is none: without it the filter would
-    match more than the reader asked for.
+    Raises ``InvalidInputError`` for an invalid state or time: if it were ignored, the filter would
+    match more tasks than the reader asked for.
 
     ::
 
@@ -225,7 +225,7 @@ def _all(what: str) -> Handler:
 async def _batch(
     desk: Desk, request: Request, what: str, filters: dict[str, Any]
 ) -> tuple[Counter[Outcome], bool]:
-    """Do ``what`` to a batch of matching tasks: what came of it, and whether there are more."""
+    """Do ``what`` to a batch of matching tasks. Returns the outcomes and whether there are more."""
     if desk.session(request).operator and what != "resume":
         ledger, name = desk.state(request).tasks, user_name(desk, request)
         found = await getattr(ledger, f"{what}_many")(**_where(filters), limit=BATCH, by=name)
@@ -238,7 +238,7 @@ async def _batch(
 
 
 async def _requested(ledger: TaskLedger, what: str, filters: dict[str, Any], ids: set[str]) -> int:
-    """Count the tasks that ``what`` was only requested of: they are in the state that they were in.
+    """Count the tasks for which ``what`` was only requested: their state has not changed yet.
 
     Of more than ``BATCH`` such tasks the newest are counted.
     """

@@ -116,7 +116,7 @@ class PostgresWork(WorkStorage):
 
     @property
     def notified(self) -> bool:
-        """Whether notifications arrive, as a test with an own notification showed."""
+        """Whether notifications arrive: the listener tests this by sending one to itself."""
         return self._engine.singleton(Listener).hears
 
     async def notices(self) -> AsyncGenerator[None, None]:
