@@ -69,7 +69,7 @@ async def test_an_archive_of_all_tenants_that_is_not_whole_is_refused(
         # An export that fails on the way leaves no list.
         again = ("export", str(folder), "--all-tenants")
         failed = await asyncio.to_thread(CliRunner().invoke, app, again)
-        assert "files that are no archive" in str(failed.exception)
+        assert "files that are not an archive" in str(failed.exception)
         with pytest.raises(InvalidInputError, match=r"no tenants\.json"):
             archived_tenants(folder)
         manifest.write_bytes(text)

@@ -75,7 +75,7 @@ HOSTILE: dict[str, tuple[Callable[[Path], Any], type[Exception], str]] = {
     "no manifest": (
         lambda folder: (folder / "manifest.json").unlink(),
         InvalidInputError,
-        "is no archive",
+        "is not an archive",
     ),
     "an unfinished export": (
         lambda folder: _manifest(folder, lambda one: one.update(complete=False)),

@@ -109,7 +109,7 @@ def test_a_time_that_cannot_be_read_is_refused_with_an_example(
     task = _submit(command, "the tides")
     for option in ("--since", "--before"):
         wrong = " ".join(command("tasks", "list", option, "yesterday").err.split())
-        assert "'yesterday' is no time" in wrong
+        assert "'yesterday' is not a time" in wrong
         assert "2030-01-31T18:30" in wrong
     for early in ("2000-01-31", "2000-01-31T18:30", "2000-01-31 18:30:15", "2000-01-31T18:30Z"):
         [found] = command("tasks", "list", "--since", early, "--json").json["tasks"]

@@ -61,9 +61,9 @@ async def test_nothing_is_overwritten(tmp_path: Path) -> None:
 
 
 async def test_what_is_no_backup_or_was_damaged_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match="no embedded folder"):
+    with pytest.raises(InvalidInputError, match="not an embedded folder"):
         await back_up(tmp_path / "nothing", tmp_path / "backup")
-    with pytest.raises(InvalidInputError, match="no backup"):
+    with pytest.raises(InvalidInputError, match="not a backup"):
         await restore(tmp_path, tmp_path / "there")
     async with holdfast.open(tmp_path / "here"):
         await back_up(tmp_path / "here", tmp_path / "backup")

@@ -97,7 +97,7 @@ class Floor:
         answer = await obstore.get_async(self._store, f"floor/{key}")
         data = await answer.bytes_async()
         if hashlib.sha256(data).hexdigest() != row["sha256"]:
-            raise RuntimeError("the floor read other bytes than it wrote")
+            raise RuntimeError("the bare drivers read other bytes than they wrote")
 
 
 Work: TypeAlias = Callable[[str, bytes, int], Awaitable[None]]

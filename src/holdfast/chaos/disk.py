@@ -47,12 +47,12 @@ class SmallDisk:
             used = (about.f_blocks - about.f_bfree) * about.f_frsize
             if self._resize(used + slack * _SLACK_BYTES):
                 return
-        raise OSError(f"{str(self.folder)!r} grows faster than it can be made small")
+        raise OSError(f"cannot shrink {str(self.folder)!r}: files in it grow too fast")
 
     def free(self) -> None:
         """Enlarge the disk again."""
         if not self._resize(_SIZE_BYTES):
-            raise OSError(f"{str(self.folder)!r} cannot be made large again")
+            raise OSError(f"cannot enlarge {str(self.folder)!r} again")
 
     def unmount(self) -> None:
         """Unmount the disk and delete its folder."""

@@ -37,7 +37,7 @@ def time_of(text: str) -> datetime:
         return datetime.fromisoformat(text)
     except ValueError:
         raise typer.BadParameter(
-            f"{text!r} is no time: give a date or a time, as in 2030-01-31 or 2030-01-31T18:30"
+            f"{text!r} is not a time: give a date or a time, as in 2030-01-31 or 2030-01-31T18:30"
         ) from None
 
 

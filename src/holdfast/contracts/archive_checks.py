@@ -49,7 +49,7 @@ def read_record(kind: Kind, line: bytes, *, at: str) -> Record:
     ChannelRecord(name='alerts', newest=3)
     """
     if len(line) > MAX_LINE_BYTES:
-        raise InvalidInputError(at, f"is longer than {MAX_LINE_BYTES} bytes: it is no record")
+        raise InvalidInputError(at, f"is longer than {MAX_LINE_BYTES} bytes: it is not a record")
     try:
         record = msgspec.json.decode(line, type=kind.record)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -129,7 +129,7 @@ def _check_expression(value: object) -> str:
         CronSim(text, datetime(2030, 1, 1, tzinfo=UTC))
     except CronSimError as error:
         raise InvalidInputError(
-            "cron", f"is no cron expression ({error}): write it as '0 9 * * mon-fri'"
+            "cron", f"is not a cron expression ({error}): write it as '0 9 * * mon-fri'"
         ) from None
     return " ".join(fields)
 
@@ -149,6 +149,6 @@ def _check_zone(name: str) -> tzinfo:
             pass
     raise InvalidInputError(
         "timezone",
-        f"is no time zone known here: {name[:MAX_ZONE_CHARACTERS]!r}; use a name such as "
+        f"is not a known time zone: {name[:MAX_ZONE_CHARACTERS]!r}; use a name such as "
         "'Europe/Paris', and install the package tzdata where the system has no time zones",
     )

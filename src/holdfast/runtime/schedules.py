@@ -109,7 +109,7 @@ class ScheduledApp(ABC):
             handler = next((one for one in self.handlers if one.function is function), None)
             if handler is None:
                 raise ConfigError(
-                    f"the schedule {name!r} is of a function that is no handler: "
+                    f"the function of the schedule {name!r} is not a handler: "
                     "put @app.handler on it as well"
                 )
             whose = {"agent": handler.agent, "max_attempts": handler.submit_attempts}

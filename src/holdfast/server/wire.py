@@ -119,7 +119,7 @@ def _block_from_data(value: dict[str, Any], *, field: str) -> ContentBlock:
     try:
         block = block_from_json(plain(value))
     except CodecError:
-        raise InvalidInputError(f"{field}.data", f"is no {value['type']} block") from None
+        raise InvalidInputError(f"{field}.data", f"is not a {value['type']} block") from None
     if any(getattr(one, "blob_ref", None) is not None for one in _inside([block])):
         # A client must not choose a ref: it would be resolved, even to another owner's blob.
         raise InvalidInputError(f"{field}.data", "must not name a blob_ref: send the file itself")

@@ -54,7 +54,7 @@ class ManualClock:
     def advance(self, seconds: float) -> None:
         """Move the clock forward. Raises ``ValueError`` if ``seconds`` is below 0."""
         if seconds < 0:
-            raise ValueError("a clock never goes back")
+            raise ValueError("seconds must be 0 or more: a clock never goes back, use turn_back")
         self._now += timedelta(seconds=seconds)
 
     def turn_back(self, seconds: float) -> None:

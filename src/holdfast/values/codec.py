@@ -340,7 +340,7 @@ def message_from_payload(
     name, metadata = payload.get("name", ""), payload.get("metadata", {})
     if not isinstance(name, str) or not isinstance(metadata, dict):
         raise CodecError(
-            "a stored message has a name that is not text, or metadata that is no dict"
+            "a stored message has a name that is not text, or metadata that is not a dict"
         )
     if isinstance(content, str):
         content = [{"text": content}]

@@ -80,7 +80,7 @@ class ArchiveKeys:
             raise NotSupportedError(
                 "sealed",
                 "archives under another name",
-                why=f"sealed values open in the tenant {tenant!r} alone: load it there",
+                why=f"they can be decrypted only in tenant {tenant!r}: load it there",
             )
         if sealed and self._provider is None:
             raise SealedError(

@@ -56,9 +56,9 @@ class Archives:
         """Write an archive into a folder, from one snapshot.
 
         To continue an interrupted export, export into the same folder again: segments and blobs
-        that exist are not written again. ``without`` names attributes of the
-        state to leave out. What is sealed stays sealed: the archive has the data keys, wrapped for
-        the ``recipient``, or else by the keys that wrap them here. ::
+        that exist are not written again. ``without`` names attributes of the state to leave out.
+        Sealed content stays sealed: the archive has its data keys, wrapped for the ``recipient``,
+        or else by the keys that wrap them here. ::
 
             report = await state.ops.archives.export("backup")
         """
@@ -138,7 +138,9 @@ class Archives:
     async def _source(self, without: Collection[str]) -> ArchiveStorage:
         for name in without:
             if name not in ATTRIBUTES:
-                raise InvalidInputError("without", f"{name!r} is none of {', '.join(ATTRIBUTES)}")
+                raise InvalidInputError(
+                    "without", f"must be in {', '.join(ATTRIBUTES)}, not {name!r}"
+                )
         storage = self._storage()
         missing = self._connections.unarchived - frozenset(without)
         if missing:

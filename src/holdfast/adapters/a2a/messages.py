@@ -75,7 +75,7 @@ def to_parts(blocks: Iterable[ContentBlock]) -> list[dict[str, Any]]:
         elif isinstance(block, DataBlock):
             parts.append(block.data)
         else:
-            raise CodecError(f"a block of type {block.type} is no part of an A2A message")
+            raise CodecError(f"a block of type {block.type} is not a part of an A2A message")
     return parts
 
 

@@ -94,5 +94,5 @@ def _compile(schema: dict[str, Any]) -> jsonschema_rs.Validator:
     except jsonschema_rs.ValidationError as error:
         path = spell_path(("schema", *error.instance_path))
         raise InvalidInputError(
-            path, f"is no JSON Schema that can be used: {error.message[:_MOST_OF_AN_ERROR]}"
+            path, f"is not a usable JSON Schema: {error.message[:_MOST_OF_AN_ERROR]}"
         ) from None

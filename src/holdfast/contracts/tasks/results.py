@@ -95,7 +95,7 @@ class ResultCalls(LedgerCalls, ClientLedger, ResultLedger):
                         ended = await self._has_ended(key)
             except TimeoutError:
                 raise TimeoutError(
-                    f"task {task_id!r} has not ended after {seconds:g} seconds: it goes on, "
+                    f"task {task_id!r} has not ended after {seconds:g} seconds: it continues, "
                     "wait for it again"
                 ) from None
         task = await self._storage.get(key, Extent())

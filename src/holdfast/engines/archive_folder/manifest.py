@@ -100,7 +100,9 @@ def read_manifest(folder: Path) -> Manifest:
             raise InvalidInputError(MANIFEST, f"is longer than {MAX_MANIFEST_BYTES} bytes")
         text = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
-        raise InvalidInputError("folder", f"{folder} is no archive: it has no {MANIFEST}") from None
+        raise InvalidInputError(
+            "folder", f"{folder} is not an archive: it has no {MANIFEST}"
+        ) from None
     try:
         found = msgspec.json.decode(text, type=Manifest)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -108,7 +110,7 @@ def read_manifest(folder: Path) -> Manifest:
     if found.version != VERSION:
         raise InvalidInputError(
             MANIFEST,
-            f"has format {found.version}, and this version of holdfast reads {VERSION}: upgrade",
+            f"has format version {found.version}, and this holdfast reads {VERSION}: upgrade it",
         )
     for kind, entry in found.kinds.items():
         if kind not in BY_NAME:

@@ -80,7 +80,8 @@ class ArchiveWriter:
         known = (self._folder / MANIFEST).exists()
         if not known and any(one.name != LOCK for one in self._folder.iterdir()):
             raise InvalidInputError(
-                "folder", f"{self._folder} has files that are no archive: choose an empty folder"
+                "folder",
+                f"{self._folder} has files that are not an archive: choose an empty folder",
             )
         self._lock = (self._folder / LOCK).open("wb")
         try:

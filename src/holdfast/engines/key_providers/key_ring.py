@@ -121,7 +121,7 @@ def _parse(entries: Iterable[str], name: str) -> dict[str, bytes]:
         kek, colon, secret = entry.partition(":")
         key = _key(secret.strip())
         if not colon or key is None:
-            raise ConfigError(f"key {number} of {name} is no key: write it as {_FORM}")
+            raise ConfigError(f"key {number} of {name} is not a key: write it as {_FORM}")
         if not _ID.fullmatch(kek):
             raise ConfigError(
                 f"the id of key {number} of {name} must be up to 128 letters, digits and . _ / -"

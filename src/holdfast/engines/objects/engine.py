@@ -300,7 +300,7 @@ def _refuse_format(found: bytes) -> None:
         have = msgspec.json.decode(found, type=dict[str, int])["format"]
     except (msgspec.MsgspecError, KeyError) as error:
         raise CodecError(
-            f"{MARKER} is no valid marker of Holdfast: use another bucket or prefix"
+            f"{MARKER} is not a valid marker of Holdfast: use another bucket or prefix"
         ) from error
     if have != _FORMAT:
         raise SchemaError(

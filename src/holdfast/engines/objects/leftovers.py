@@ -178,7 +178,7 @@ class Leftovers:
         try:
             return ET.fromstring(text) if text else ET.Element("empty")  # noqa: S314 - expat loads no entities from elsewhere
         except ET.ParseError as error:
-            raise CodecError(f"{ENGINE}: the bucket's answer is no XML: {error}") from error
+            raise CodecError(f"{ENGINE}: the bucket's answer is not XML: {error}") from error
 
     def _signed(self, method: str, url: str, query: str, body: str = _EMPTY) -> dict[str, str]:
         """Return the headers of a request, signed by version 4 of AWS; ``body`` is its SHA-256."""

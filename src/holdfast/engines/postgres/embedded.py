@@ -145,7 +145,7 @@ def _prepare(given: str | Path) -> Path:
     # The data folder was never finished if the file is empty.
     if made_by not in {"", str(MAJOR)}:
         raise ConfigError(
-            f"{str(folder)!r} was made by Postgres {made_by}, and this version of holdfast brings "
+            f"{str(folder)!r} was made by Postgres {made_by}, and this version of holdfast has "
             f"{MAJOR}: dump it with the old one, restore it into a new folder"
         )
     return folder

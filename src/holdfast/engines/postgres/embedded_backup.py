@@ -48,7 +48,7 @@ def _path(given: str | Path) -> Path:
 
 def _check_there(source: Path) -> None:
     if not (source / _DATA / "PG_VERSION").exists():
-        raise InvalidInputError("folder", f"{source} is no embedded folder: it has no data")
+        raise InvalidInputError("folder", f"{source} is not an embedded folder: it has no data")
 
 
 def _back_up(source: Path, into: Path) -> int:
@@ -93,11 +93,13 @@ async def restore(backup: str | Path, folder: str | Path) -> int:
 def _restore(source: Path, into: Path) -> int:
     data = source / _DATA
     if not (data / _MANIFEST).exists():
-        raise InvalidInputError("backup", f"{source} is no backup: it has no {_DATA}/{_MANIFEST}")
+        raise InvalidInputError(
+            "backup", f"{source} is not a backup: it has no {_DATA}/{_MANIFEST}"
+        )
     made_by = (data / "PG_VERSION").read_text().strip()
     if made_by != str(MAJOR):
         raise ConfigError(
-            f"{str(source)!r} was made by Postgres {made_by}, and this version of holdfast brings "
+            f"{str(source)!r} was made by Postgres {made_by}, and this version of holdfast has "
             f"{MAJOR}: restore it with the version that made it"
         )
     user = system_user(data)
