@@ -61,7 +61,7 @@ def export(
 
     It reads one snapshot while agents work. If it is interrupted, run it again: it continues in
     the same folder. The archive holds the digests of API keys and the tokens of push configs: keep
-    it as safe as the database. What is sealed stays sealed, and the archive holds the data keys,
+    it as safe as the database. Sealed content stays sealed: the archive holds its data keys,
     wrapped by the keys of HOLDFAST_SEAL, or for a recipient.
 
     For example:
@@ -106,9 +106,9 @@ def import_(
 ) -> None:
     """Load an archive into a tenant without data, and verify it.
 
-    All of the archive is checked before anything is loaded, and afterwards all that is there is
-    compared with it. If it is interrupted, run it again: it continues. Schedules and queued tasks
-    run here from then on: stop the workers of the source, or they run twice.
+    The whole archive is checked before anything is loaded. Afterwards the loaded data is compared
+    with it. If it is interrupted, run it again: it continues. Loaded schedules and queued tasks run
+    from then on: stop the workers of the source, or they run twice.
 
     For example:
 

@@ -150,11 +150,11 @@ def growth(
     as_json: Json = False,
     report: ReportTo = None,
 ) -> None:
-    """Measure the cost of a call as sessions, agents and collections grow tenfold; 0 skips one.
+    """Measure the cost of a call as sessions, agents and collections grow tenfold.
 
-    Recall of one agent on Postgres is measured at 500, 5,000, 50,000 and 200,000 turns, with the
-    bytes of its index and the turns that are indexed a second. It takes minutes, with 1,000,000
-    vectors an hour, and is not part of `holdfast bench all`.
+    An option of 0 skips its measurement. Recall of one agent on Postgres is measured at 500, 5,000,
+    50,000 and 200,000 turns, with the bytes of its index and the turns indexed per second. The run
+    takes minutes, or an hour with 1,000,000 vectors. It is not part of `holdfast bench all`.
     """
     options = Options(
         max_events=max_events,

@@ -181,10 +181,11 @@ def maintain(
     """Delete expired data, index queued documents, build missing vector indexes.
 
     It is safe to run at any time, while agents work. Run it from cron, about once an hour.
-    Run it with --scrub after an erasure, if the bytes have to be gone.
+    Run it with --scrub after an erasure, to remove the deleted bytes from the files too.
 
-    With --retain, a session is as old as its newest event and its working state, a task as its
-    end. Children of a task that goes on are kept. With --dry-run nothing else is done.
+    With --retain, the age of a session is that of its newest event or working state, and the age of
+    a task counts from its end. Children of a task that has not ended are kept. With --dry-run no
+    other job runs.
 
     For example:
 

@@ -30,7 +30,7 @@ REPORT = "report.md"
 
 @dataclass
 class Order:
-    """What the agent asks for: an answer must fit it."""
+    """The answer that the agent asks for; other answers are refused."""
 
     reader: Literal["sailor", "tourist"]
     copies: int

@@ -32,8 +32,9 @@ def distribute(
     """Divide a migrated database by tenant over the nodes of a Citus cluster.
 
     Run it as a superuser on the coordinator, once the workers are added, and again after each
-    `holdfast db migrate`. It is safe to repeat: what is distributed stays as it is, and a run that
-    was killed goes on where it ended. With --check the exit code is 1 if anything is left to do.
+    `holdfast db migrate`. It is safe to repeat: distributed tables stay as they are, and if
+    a run is killed, the next one continues. With --check the exit code is 1 if anything is left to
+    do.
 
     For example:
 

@@ -55,7 +55,8 @@ def run(
 ) -> None:
     """Delete all data of one scope in every store, and print the receipt.
 
-    It counts first, and asks. If it is interrupted, run it again with the same scope: it goes on.
+    It counts the records first, and asks for confirmation. If it is interrupted, run it again with
+    the same scope: it continues.
     The receipt does not name whose data were deleted. With HOLDFAST_RECEIPT_KEY it is signed.
 
     For example:

@@ -91,7 +91,7 @@ def rotate(
     id: Id,
     *,
     grace: Annotated[
-        float, typer.Option(min=0.0, help="How many seconds the old key goes on working.")
+        float, typer.Option(min=0.0, help="How many seconds the old key stays valid.")
     ] = 3600.0,
     tenant: Tenant = "",
     as_json: Json = False,
@@ -143,11 +143,11 @@ def rotate_dek(
         float | None, typer.Option(min=0.0, help="Only the keys that are so many days old.")
     ] = None,
 ) -> None:
-    """Replace the data keys of an encrypted tenant: what is written from now on has new ones.
+    """Replace the data keys of an encrypted tenant: new content is encrypted with new keys.
 
-    What is there stays readable with the keys that it has. An erasure destroys all keys of its
-    subject. Values that are compared when they are encrypted, such as topics, keep the first key.
-    If it is interrupted, run it again; with --older-than-days it leaves what it has done.
+    Existing content stays readable with its old keys. An erasure destroys all keys of its subject.
+    Values that are compared when they are encrypted, such as topics, keep the first key. If it is
+    interrupted, run it again; with --older-than-days it skips the keys that it has replaced.
 
     For example:
 

@@ -96,7 +96,7 @@ def serve(
         typer.Option(min=0.0, help="How long a stream waits for a reply before it shows the task."),
     ] = 1.0,
     drain_seconds: Annotated[
-        float, typer.Option(min=0.0, help="How long open requests may go on after SIGTERM.")
+        float, typer.Option(min=0.0, help="How long open requests may take after SIGTERM.")
     ] = 30.0,
     studio: Annotated[
         bool,

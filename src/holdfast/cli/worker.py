@@ -57,7 +57,7 @@ def worker(
         float, typer.Option(min=0.01, help="How often it looks for tasks without a notification.")
     ] = 1.0,
     grace_seconds: Annotated[
-        float, typer.Option(min=0.0, help="How long handlers may go on after SIGTERM.")
+        float, typer.Option(min=0.0, help="How long handlers may run on after SIGTERM.")
     ] = 30.0,
     metrics_port: MetricsPort = None,
     metrics_host: MetricsHost = "127.0.0.1",
