@@ -149,7 +149,7 @@ class BlockingWorker:
         return self._portal.run(self._worker.run_until_idle())
 
     def stop(self) -> None:
-        """Stop claiming tasks, wait ``grace_seconds`` for handlers to end, release the others.
+        """Stop claiming tasks, wait ``grace_seconds`` for handlers, release unfinished tasks.
 
         Any thread may call it; it does not wait. ::
 

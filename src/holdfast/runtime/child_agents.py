@@ -31,7 +31,7 @@ async def was_claimed(ledger: TaskLedger, agent: Agent) -> bool:
 
 
 class ChildAgents:
-    """Looks up each agent once that the handlers of a worker submit tasks for.
+    """Looks up once each agent for which the handlers of a worker submit tasks.
 
     ::
 

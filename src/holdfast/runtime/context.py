@@ -267,7 +267,7 @@ class TaskContext(TaskInbox):
     def reply(
         self, content: str | dict[str, Any] | ChatMessage | ContentBlock | Sequence[ContentBlock]
     ) -> Reply:
-        """Answer with a message instead of a task: return the result of this call.
+        """Answer with a message instead of a task; the handler must return the result of this call.
 
         A client that sends a message and waits gets a message, not a task. The ledger still stores
         the task as ``completed``, with the message. After ``step``, ``ask``, ``say``, ``sleep`` or

@@ -96,7 +96,7 @@ class Worker:
         return len(self._running)
 
     def stop(self) -> None:
-        """Stop claiming tasks, wait ``grace_seconds`` for handlers to end, release the others."""
+        """Stop claiming tasks, wait ``grace_seconds`` for handlers, release unfinished tasks."""
         self._stopping = True
         self._wake.set()
 

@@ -71,7 +71,8 @@ class Box:
 def bound_to(tenant: str, place: Place, *owner: str) -> bytes:
     """Return the associated data that binds an encrypted value to its tenant and place.
 
-    A value that has the key of another subject than its owner is bound to the owner too.
+    A value that is encrypted with the key of a subject who is not its owner is also bound to the
+    owner.
 
     >>> bound_to("acme", Place("state", "s1", "step"))
     b'["acme","state","s1","step"]'

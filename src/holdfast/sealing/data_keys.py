@@ -146,7 +146,7 @@ class DataKeys:
     async def rotate(
         self, older_than_seconds: float, progress: Callable[[int], None] | None = None
     ) -> int:
-        """Replace the current keys that are so old by new ones. Returns how many.
+        """Replace the current keys older than ``older_than_seconds``. Returns how many.
 
         The replaced ones stay, for what they encrypted. If a call was interrupted, call it again;
         with ``older_than_seconds`` it leaves those that are done. ::

@@ -1,4 +1,4 @@
-"""Whom sessions are about, read once a minute: their values have that subject's data key."""
+"""The subjects of sessions, whose data keys encrypt the sessions; cached for a minute."""
 
 from __future__ import annotations
 

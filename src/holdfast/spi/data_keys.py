@@ -45,7 +45,7 @@ class DataKeyStorage(Protocol):
 
     @abstractmethod
     async def current(self, older_than_seconds: float, after: int, limit: int) -> Sequence[DataKey]:
-        """Return current keys made so long ago, with a number above ``after``, ascending."""
+        """Return current keys older than this, with a number above ``after``, ascending."""
 
     @abstractmethod
     async def of_numbers(self, numbers: Sequence[int]) -> Sequence[DataKey]:

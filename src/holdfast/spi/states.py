@@ -75,8 +75,8 @@ class StateStorage(Protocol):
     async def versions(self, session: str, before: int, limit: int) -> list[StateVersion]:
         """Return the kept versions that are lower than ``before``, the newest first.
 
-        The version of each write is kept, as many as the last write asked for with
-        ``kept_versions``. An absent state has none.
+        Each write makes a version. As many are kept as ``kept_versions`` of the last write. An
+        absent state has none.
         """
         del session, before, limit
         return []

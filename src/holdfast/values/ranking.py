@@ -158,10 +158,11 @@ def fuse(
 ) -> dict[str, float]:
     """Fuse the scores of two arms into one, in [0, 1], for every id that either arm found.
 
-    Each arm is scaled to [0, 1] from its least to its greatest score. An id that an arm did not
-    find has 0 in it. The lexical arm's least is 0, the BM25 of a text without a word of the query,
-    as soon as the semantic arm found such a text. An arm whose scores are all equal, or that found
-    one id only, defines no order: it gives 1 if its score is above 0, else 0.
+    Each arm is scaled to [0, 1] from its least to its greatest score, and gives 0 to an id that it
+    did not find. If the semantic arm found an id that the lexical arm did not find, the least score
+    of the lexical arm is 0, which is the BM25 of a text without a word of the query. An arm whose
+    scores are all equal, or that found one id only, defines no order: it gives 1 if its score is
+    above 0, else 0.
 
     >>> fused = fuse({"a": 3.0, "b": 1.0}, {"a": 0.2, "b": 0.4, "c": 0.3})
     >>> [(id, round(score, 2)) for id, score in fused.items()]

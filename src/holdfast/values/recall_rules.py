@@ -97,7 +97,7 @@ def borrowed_from(speaker: str, before: Sequence[Utterance]) -> Utterance | None
     """Return the question that an utterance of ``speaker`` answers, or ``None``.
 
     ``before`` are the utterances before it in the same session, the nearest first; three are
-    enough. It is the nearest one of another speaker, if it contains a question mark.
+    enough. The question is the nearest utterance of another speaker, if it has a question mark.
 
     >>> borrowed_from("Ben", [Utterance("Ana", "Which tide?")]).text
     'Which tide?'

@@ -142,7 +142,7 @@ class Connections:
     async def rotate(
         self, tenant: str, older_than_seconds: float, progress: Callable[[int], None] | None
     ) -> int:
-        """Replace a tenant's data keys that are so old by new ones. Returns how many."""
+        """Replace a tenant's data keys older than this by new ones. Returns how many."""
         keys = self.seal(tenant).keys
         return 0 if keys is None else await keys.rotate(older_than_seconds, progress)
 

@@ -23,8 +23,7 @@ class ClientLedger(Protocol):
     A task belongs to the owner it was submitted for. To every other owner, every method answers as
     if it did not exist. The default of ``owner`` is that of the state: the owner of a view by
     ``state.for_owner()``, else ``ANY_OWNER``, with which the operator finds every task of the
-    tenant. ``owner=""`` means tasks without an owner, and a task that is submitted without an owner
-    is one of them.
+    tenant. ``owner=""`` means only tasks without an owner: those submitted without one.
 
     Only ``get`` and ``list`` return messages and artifacts; the records of other methods have none.
 

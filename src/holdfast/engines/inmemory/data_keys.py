@@ -47,7 +47,7 @@ class InMemoryDataKeys(DataKeyStorage):
         return True
 
     async def current(self, older_than_seconds: float, after: int, limit: int) -> Sequence[DataKey]:
-        """Return a page of current keys that are so old, ascending by number."""
+        """Return a page of current keys older than this, ascending by number."""
         before = self._engine.now() - timedelta(seconds=older_than_seconds)
         numbers = sorted(one for one in self._data.currents.values() if one > after)
         return [self._keys[one] for one in numbers if self._data.made[one] <= before][:limit]

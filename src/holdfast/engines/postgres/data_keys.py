@@ -44,7 +44,7 @@ class PostgresDataKeys(DataKeyStorage):
         return bool(await self._engine.fetchval(_SQL["replace"], *args, safe=True))
 
     async def current(self, older_than_seconds: float, after: int, limit: int) -> Sequence[DataKey]:
-        """Return a page of current keys that are so old, ascending by number."""
+        """Return a page of current keys older than this, ascending by number."""
         args = (self._tenant, older_than_seconds, after, limit)
         rows = await self._engine.fetch(_SQL["current"], *args, safe=True)
         return [DataKey(*row) for row in rows]

@@ -122,7 +122,7 @@ class Flushed:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What the durable log knows of an entry that is not in the hot log; outcome ``None``: nothing.
+    """What the durable log has of an entry that is not in the hot log; ``outcome=None``: nothing.
 
     >>> Found(None).stored is None
     True

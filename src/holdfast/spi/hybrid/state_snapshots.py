@@ -145,7 +145,7 @@ class DurableStates(Protocol):
 
     @abstractmethod
     async def save(self, tenant: str, states: Sequence[SavedState]) -> None:
-        """Save states. One is skipped if the saved version is newer or is not included in it."""
+        """Save states; skip one whose saved version is newer, or is not included in it."""
 
     @abstractmethod
     async def versions(self, tenant: str, sessions: Sequence[str]) -> dict[str, SavedState]:

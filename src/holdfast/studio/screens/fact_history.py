@@ -1,4 +1,4 @@
-"""The facts that replaced each other: what an agent held true before, and since."""
+"""The history of a fact: the facts that it replaced, and those that replaced it."""
 
 from __future__ import annotations
 

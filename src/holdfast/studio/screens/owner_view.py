@@ -38,7 +38,7 @@ def seen_tasks(session: Session, tasks: Iterable[TaskRecord]) -> list[TaskRecord
 
 
 def seen_events(session: Session, events: Iterable[TaskEvent]) -> list[TaskEvent]:
-    """Return the events that a session sees; for an owner without steps, notes, workers, names.
+    """Return the events that a session sees: owners see no steps, notes, workers or names.
 
     ::
 

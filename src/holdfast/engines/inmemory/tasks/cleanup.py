@@ -60,7 +60,7 @@ class InMemoryCleanup(LedgerView, CleanupStorage):
         return True
 
     async def delete_cleanup(self, task_id: str, marks: Sequence[CleanupMark]) -> int:
-        """Delete marks of one task. Returns how many existed."""
+        """Delete cleanup marks of one task. Returns how many existed."""
         rows = self._data.cleanup.get(task_id, {})
         count = sum(rows.pop((mark.kind, mark.ref), None) is not None for mark in marks)
         if all(row.due_at is None for row in rows.values()):

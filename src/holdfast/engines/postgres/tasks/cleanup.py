@@ -44,14 +44,14 @@ class PostgresCleanup(LedgerView, CleanupStorage):
         return [CleanupMark(*row) for row in rows]
 
     async def keep_files(self, task_id: str, refs: Sequence[str]) -> bool:
-        """Store a mark for each file of a task. Returns ``False`` if there is no such task."""
+        """Store a cleanup mark for each file of a task; ``False`` if there is no such task."""
         kept: bool = await self._engine.fetchval(
             _SQL["keep_files"], self._tenant, task_id, refs, safe=True
         )
         return kept
 
     async def delete_cleanup(self, task_id: str, marks: Sequence[CleanupMark]) -> int:
-        """Delete marks of one task. Returns how many existed."""
+        """Delete cleanup marks of one task. Returns how many existed."""
         kinds, refs = [mark.kind for mark in marks], [mark.ref for mark in marks]
         count: int = await self._engine.fetchval(
             _SQL["delete"], self._tenant, task_id, kinds, refs, safe=False

@@ -143,7 +143,7 @@ class PostgresClients(LedgerView, ClientStorage):
     ) -> TaskSnapshot | str:
         """Store the answer to a waiting task and queue the task.
 
-        If the answer is invalid, return what it must be.
+        If the answer was checked against another form, return the form of the question.
         """
         row = await self._engine.fetchrow(
             _SQL["respond"],

@@ -27,7 +27,7 @@ def requests_topic(worker: str) -> str:
 
 
 class Doorbell:
-    """Notifies all workers of new work and of requests, after the commit, several in one.
+    """Notifies workers of new work and of requests after the commit, and combines notifications.
 
     A ``NOTIFY`` in the submitting transaction would make all submits wait for each other, since
     the database lets only one transaction with notifications commit at a time. ::
