@@ -16,11 +16,11 @@ class GraphStorage(Protocol):
 
     @abstractmethod
     async def put_entities(self, drafts: Sequence[EntityDraft]) -> None:
-        """Store entities, all or none. A stored id is replaced, and keeps its relationships."""
+        """Store entities, all or none. An existing one is replaced, and keeps its relationships."""
 
     @abstractmethod
     async def put_relationships(self, drafts: Sequence[RelationshipDraft]) -> None:
-        """Store relationships, all or none. A stored id is replaced, also its source and target.
+        """Store relationships, all or none. An existing one is replaced, with its two ends.
 
         Raises ``NotFoundError("entity", id)`` if its source or target does not exist.
         """

@@ -91,7 +91,7 @@ class PostgresDurableStates(DurableStates):
         )
 
     async def evict(self, tenant: str, eviction: Eviction) -> set[str]:
-        """Delete the writers of the chosen states that are saved. Returns their sessions."""
+        """Unregister the writers of the chosen states that are saved. Returns the sessions."""
         states = eviction.states
         # Safe to repeat: a state found by the first try is not found again, and stays for now.
         rows = await self._engine.fetch(

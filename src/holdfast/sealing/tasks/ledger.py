@@ -244,27 +244,27 @@ class SealedCleanup(SealedCalls, CleanupStorage):
     """Passes calls on to a ``CleanupStorage``: marks have only ids, which are not encrypted."""
 
     async def add_cleanup(self, lease: Lease, mark: CleanupMark) -> None:
-        """Store a mark."""
+        """Store a cleanup mark."""
         await self._inner.add_cleanup(lease, mark)
 
     async def claim_cleanup(self, limit: int, retry_seconds: float) -> list[CleanupMark]:
-        """Claim due marks."""
+        """Claim due cleanup marks."""
         return await self._inner.claim_cleanup(limit, retry_seconds)
 
     async def list_cleanup(self, task_id: str) -> list[CleanupMark]:
-        """Return the marks of a task."""
+        """Return the due cleanup marks of a task."""
         return await self._inner.list_cleanup(task_id)
 
     async def list_context_cleanup(self, key: ContextKey) -> list[CleanupMark]:
-        """Return the marks of a context."""
+        """Return the due cleanup marks of a context."""
         return await self._inner.list_context_cleanup(key)
 
     async def keep_files(self, task_id: str, refs: Sequence[str]) -> bool:
-        """Store marks of artifacts."""
+        """Store cleanup marks of artifacts."""
         return await self._inner.keep_files(task_id, refs)
 
     async def delete_cleanup(self, task_id: str, marks: Sequence[CleanupMark]) -> int:
-        """Delete marks."""
+        """Delete cleanup marks."""
         return await self._inner.delete_cleanup(task_id, marks)
 
 

@@ -25,7 +25,7 @@ class InMemoryCleanup(LedgerView, CleanupStorage):
         rows.setdefault((mark.kind, mark.ref), MarkRow(mark, row.owner, row.session_id))
 
     async def claim_cleanup(self, limit: int, retry_seconds: float) -> list[CleanupMark]:
-        """Claim marks whose data is to be deleted now, the longest waiting first."""
+        """Claim due cleanup marks, the longest due first."""
         now = self._engine.now()
         due = [row for due_at, row in self._due() if due_at <= now][:limit]
         for row in due:
@@ -33,15 +33,15 @@ class InMemoryCleanup(LedgerView, CleanupStorage):
         return [row.mark for row in due]
 
     async def list_cleanup(self, task_id: str) -> list[CleanupMark]:
-        """Return the marks of a task whose data is to be deleted now."""
+        """Return the due cleanup marks of a task."""
         return [row.mark for _, row in self._due([task_id])]
 
     async def list_context_cleanup(self, key: ContextKey) -> list[CleanupMark]:
-        """Return such marks of all tasks that a context has or had."""
+        """Return the due cleanup marks of all tasks that a context has or had."""
         return [row.mark for _, row in self._due() if (row.owner, row.session_id) == key]
 
     def _due(self, task_ids: Iterable[str] | None = None) -> list[tuple[datetime, MarkRow]]:
-        """Return the marks whose data is to be deleted, of some tasks or all, earliest first."""
+        """Return the due cleanup marks of these tasks, or of all, the earliest first."""
         found = [
             (row.due_at, row)
             for task_id in (self._data.cleanup_due if task_ids is None else task_ids)

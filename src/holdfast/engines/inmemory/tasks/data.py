@@ -179,7 +179,7 @@ class Delivery:
 
 @dataclass(slots=True)
 class MarkRow:
-    """A cleanup mark. Without ``due_at``, its data is not to be deleted yet."""
+    """A cleanup mark; without ``due_at`` it is not due yet."""
 
     mark: CleanupMark
     owner: str

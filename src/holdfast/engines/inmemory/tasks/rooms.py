@@ -47,7 +47,7 @@ class Rooms:
             return True
         oldest = self._now - timedelta(seconds=limit.period_seconds)
         rate = (*scope, limit.period_seconds)
-        # What counts no more, also after the clock went back.
+        # Drop the starts that no longer count, also after the clock was set back.
         counted = [at for at in self._data.starts.get(rate, ()) if oldest < at <= self._now]
         if counted:
             self._data.starts[rate] = counted

@@ -27,16 +27,16 @@ class PostgresCleanup(LedgerView, CleanupStorage):
         )
 
     async def claim_cleanup(self, limit: int, retry_seconds: float) -> list[CleanupMark]:
-        """Claim marks whose data is to be deleted now, the longest waiting first."""
+        """Claim due cleanup marks, the longest due first."""
         # Safe to repeat: the marks of a lost answer are due again after ``retry_seconds``.
         return await self._marks(_SQL["claim"], limit, float(retry_seconds))
 
     async def list_cleanup(self, task_id: str) -> list[CleanupMark]:
-        """Return the marks of a task whose data is to be deleted now."""
+        """Return the due cleanup marks of a task."""
         return await self._marks(_SQL["of_task"], task_id)
 
     async def list_context_cleanup(self, key: ContextKey) -> list[CleanupMark]:
-        """Return such marks of all tasks that a context has or had."""
+        """Return the due cleanup marks of all tasks that a context has or had."""
         return await self._marks(_SQL["of_context"], *key)
 
     async def _marks(self, sql: LiteralString, *given: Any) -> list[CleanupMark]:
