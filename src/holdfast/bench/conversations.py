@@ -170,7 +170,7 @@ def _longmemeval(sample: dict[str, Any]) -> Conversation:
         began = _longmemeval_time(dates[at] if at < len(dates) else "")
         messages = []
         for place, turn in enumerate(turns):
-            # A session may stand twice in a haystack, so its place is part of the id.
+            # A session may occur twice in a haystack, so its position is part of the id.
             turn_id = f"{at}:{name}:{place}"
             say = ChatMessage.user if turn["role"] == "user" else ChatMessage.assistant
             when = began + timedelta(seconds=place)

@@ -27,7 +27,7 @@ class Wiring:
 
     async def open(self, servers: Servers, dimension: int) -> str:
         """Open a state as any user would. Returns the URL of its database, or ``""``."""
-        del dimension  # ours takes the vectors that come
+        del dimension  # our schema has no fixed dimension
         postgres, redis = self._on
         url = await servers.database(self.name.replace(" ", "_")) if postgres else ""
         self._state: State = await open_state(

@@ -130,7 +130,7 @@ def _hybrid(figure: Any, facts: Facts) -> None:
     left.legend(fontsize=8, ncols=4, loc="upper center")
     for at, name in enumerate(names):
         answered = facts["answers"][name]
-        # Who cannot search is named, and has no bar.
+        # A contestant that cannot search is named, and has no bar.
         right.bar(name, answered.get("fidelity_5", 0), color=SHADES[at])
         if not answered:
             right.text(at, 0.02, "cannot", ha="center", fontsize=8)

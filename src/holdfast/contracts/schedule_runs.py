@@ -54,7 +54,7 @@ def run_of(stored: StoredSchedule, now: datetime) -> ScheduleRun:
         tasks = await storage.run(run_of(schedule, now))
     """
     draft, cron = stored.draft, Cron(stored.draft.cron, stored.draft.timezone)
-    # A clock that was set back decides nothing anew.
+    # If the clock was set back, no tick is handled again.
     until = max(now, stored.after)
     begin, most = stored.after, draft.missed_limit
     if draft.missed is Missed.ONCE:

@@ -99,11 +99,11 @@ def of_task(task: pb.Task, stored: TaskRecord | None) -> list[Report]:
     found = history_of(after, "" if said is None else said.id, chosen)
     if [one.id for one in found] != [one.id for one in history]:
         chosen = {"until": version + len(fresh), "ids": [one.id for one in history]}
-        # The message of the status is stored after those, so that it follows them later.
+        # The message of the status gets a new id, so that it is stored after the messages above.
         said = None if said is None else to_message(task.status.message, id=new_id())
     absent = {} if task.HasField("status") else {"absent": True}
     metadata = metadata_of(task, chosen)
-    # In the timeline too, where it does not change with the next one.
+    # The task's fields are also stored in the timeline, where later reports do not change them.
     report = to_status(task.status, said, task=metadata.get(KEPT) or True, **absent)
     if stored is None or metadata != stored.metadata:
         report = replace(report, metadata=metadata)

@@ -146,7 +146,7 @@ class HoldfastMemoryService(BaseMemoryService):
         return [hit.event.payload for hit in hits if hit.event.id not in deleted]
 
     async def _delete(self, log: str, memory: str) -> None:
-        # The mark comes first: if the process dies then, the memory is not found any more.
+        # Marked as deleted first: if the process dies after this, no search returns the memory.
         await self._portal.state.short_term.update_state(log, {memory: True})
         await self._episodes.clear(log, run_id=memory)
 

@@ -195,7 +195,7 @@ class HoldfastSessionService(BaseSessionService):
             raise _stale(name)
         made = session_of(name, head, own.state, user.state, app.state)
         self._remember(head, own.version).put_on(made)
-        # What was written between the two reads is not of this version of the session.
+        # Leave out events that were appended between the two reads: they are of a later version.
         events = [event_of(one.payload) for one in rows if one.seq <= head.seq]
         after = config.after_timestamp
         made.events = [one for one in events if after is None or one.timestamp >= after]

@@ -104,7 +104,7 @@ class ResultCalls(LedgerCalls, ClientLedger, ResultLedger):
         return task.load()
 
     async def _has_ended(self, key: TaskKey) -> bool:
-        # No events: only the state, and the mark that somebody waits.
+        # Reads no events, only the state. The call also records that somebody waits for the task.
         found = await self._storage.next_events(key, MOST)
         if found is None:
             raise NotFoundError("task", key.task_id)

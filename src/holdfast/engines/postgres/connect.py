@@ -68,7 +68,7 @@ async def prepare(pool: Any, *, auto_migrate: bool) -> str:
             login, mighty = await login_role(connection)
             if not mighty:
                 return ""
-            # What a migration adds is granted again.
+            # After a migration, grant the rights on the new objects too.
             ready = (not migrates and await may_work(connection)) or await make_roles(connection)
             return login if ready else ""
 

@@ -186,8 +186,8 @@ async def migrate(connection: Any) -> Sequence[Migration | FunctionFile]:
 
 
 async def _migrate(connection: Any) -> Sequence[Migration | FunctionFile]:
-    # A statement that waited for the lock would hold up an index that is created concurrently by
-    # whoever has it, for ever.
+    # CREATE INDEX CONCURRENTLY, in the process that holds the lock, would wait for ever for a
+    # statement that waits for the lock.
     while not await connection.fetchval(_SQL["lock"], LOCK):  # noqa: ASYNC110 - of the database
         await asyncio.sleep(LOCK_SECONDS)
     try:
