@@ -75,7 +75,7 @@ async def test_an_append_finds_its_session_without_reading_the_others() -> None:
                 for entry in history.checked(AGENT, [said], session_id=new_id(), run_id="r1")
             ]
 
-        calls = {
+        calls: dict[str, Callable[[], Awaitable[Any]]] = {
             "a known session": partial(history.append, AGENT, said, session_id="s1"),
             "a new session": lambda: history.append(AGENT, said, session_id=new_id()),
             "new sessions": lambda: history.append_checked(fresh(3)),
