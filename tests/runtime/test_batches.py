@@ -1,4 +1,4 @@
-"""What many tasks ask for at the same time goes out in few requests, and each gets its own answer."""
+"""Requests that many tasks make at the same time go out together, and each gets its own answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
--- version: 10
+-- version: 11
 -- The session log: appends, clears and moves.
 
 -- The owner in the stored id of a session; empty for a session that nobody owns.
@@ -246,6 +246,63 @@ BEGIN
 END
 $$;
 
+-- Append a batch to sessions that are all new, as tasks of their own contexts have them: set by set instead of
+-- session by session. Nothing is appended, and false returned, if one of them was made meanwhile.
+CREATE OR REPLACE FUNCTION holdfast.store_first_events(
+    the_tenant text, the_sessions text[], the_agents text[], the_types text[], the_ids text[],
+    the_runs text[], the_times timestamptz[], the_bodies text[], the_filterables text[]
+) RETURNS boolean
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    wanted bigint;
+    made text[];
+BEGIN
+    WITH given AS (
+        SELECT i.session, count(*) AS events, (array_agg(i.agent ORDER BY i.at))[1] AS agent
+        FROM unnest(the_sessions, the_agents) WITH ORDINALITY AS i (session, agent, at)
+        GROUP BY i.session
+    ), inserted AS (
+        INSERT INTO holdfast.sessions (tenant, id, agent, started_at, seq)
+        SELECT the_tenant, g.session, g.agent, holdfast.now(), g.events FROM given g
+        ORDER BY g.session COLLATE "C"
+        ON CONFLICT DO NOTHING RETURNING id
+    )
+    SELECT (SELECT count(*) FROM given), array_agg(n.id) INTO wanted, made FROM inserted n;
+    IF cardinality(made) IS DISTINCT FROM wanted THEN
+        UPDATE holdfast.sessions s SET seq = 0 WHERE s.tenant = the_tenant AND s.id = ANY (made);
+        RETURN false;
+    END IF;
+    WITH written AS (
+        INSERT INTO holdfast.events
+            (tenant, session_key, epoch, seq, id, agent, type, run, occurred_at, body, owner,
+             subject, filterable)
+        SELECT the_tenant, s.key, s.epoch, i.seq, i.id, i.agent, i.type, i.run, i.occurred_at, i.body,
+               s.owner, coalesce(s.subject, s.owner), i.filterable::jsonb
+        FROM (
+            SELECT g.*, row_number() OVER (PARTITION BY g.session ORDER BY g.at) AS seq
+            FROM unnest(the_sessions, the_agents, the_types, the_ids, the_runs, the_times,
+                        the_bodies, the_filterables)
+                WITH ORDINALITY
+                AS g (session, agent, type, id, run, occurred_at, body, filterable, at)
+            OFFSET 0
+        ) i
+        CROSS JOIN LATERAL (
+            SELECT * FROM holdfast.sessions n
+            WHERE n.tenant = the_tenant AND n.id BETWEEN i.session AND i.session
+            ORDER BY n.id LIMIT 1
+        ) s
+        RETURNING agent, session_key, epoch, seq
+    )
+    INSERT INTO holdfast.unindexed_events
+        (tenant, agent, session_key, epoch, first_seq, last_seq)
+    -- In ranges that can be indexed one at a time, however many events there are.
+    SELECT the_tenant, w.agent, w.session_key, w.epoch, min(w.seq), max(w.seq)
+    FROM written w GROUP BY w.agent, w.session_key, w.epoch, w.seq / 500;
+    RETURN true;
+END
+$$;
+
 -- Append a batch that spans sessions, all or nothing. They are locked in the order of their ids, so
 -- that two batches never wait for each other.
 CREATE OR REPLACE FUNCTION holdfast.store_events(
@@ -258,6 +315,23 @@ AS $$
 DECLARE
     part record;
 BEGIN
+    IF NOT EXISTS (
+        SELECT FROM unnest(the_sessions) AS i (session)
+        CROSS JOIN LATERAL (
+            SELECT s.id FROM holdfast.sessions s
+            WHERE s.tenant = the_tenant AND s.id BETWEEN i.session AND i.session
+            ORDER BY s.id LIMIT 1
+        ) s
+    ) AND holdfast.store_first_events(
+        the_tenant, the_sessions, the_agents, the_types, the_ids, the_runs, the_times, the_bodies,
+        the_filterables)
+    THEN
+        RETURN QUERY
+        SELECT i.at::int, 1, row_number() OVER (PARTITION BY i.session ORDER BY i.at),
+               NULL::timestamptz
+        FROM unnest(the_sessions) WITH ORDINALITY AS i (session, at);
+        RETURN;
+    END IF;
     FOR part IN
         SELECT i.session, array_agg(i.at::int ORDER BY i.at) AS places,
                array_agg(i.agent ORDER BY i.at) AS agents, array_agg(i.type ORDER BY i.at) AS types,
