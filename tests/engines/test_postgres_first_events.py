@@ -1,4 +1,4 @@
-"""A batch of events in sessions that are all new is stored set by set; each is numbered from one."""
+"""A batch of events in sessions that are all new is stored at once, each numbered from one."""
 
 from __future__ import annotations
 
