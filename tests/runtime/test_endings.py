@@ -114,6 +114,7 @@ async def test_a_report_that_the_ledger_never_takes_is_given_up_and_the_reason_k
 ) -> None:
     """Heartbeats go on meanwhile, so that the lease alone would not end it."""
     monkeypatch.setattr(Ledger, "transition", _refusing_answers(Ledger.transition))
+    monkeypatch.setattr(Ledger, "complete_many", _refusing)
 
     async def work(_task: TaskContext) -> str:
         return "done"
@@ -133,19 +134,20 @@ async def test_a_report_is_kept_for_longer_than_the_lease_while_the_ledger_is_aw
 ) -> None:
     refused = 0
 
-    def away(real: Any) -> Any:
-        async def call(self: Any, lease: Any, *given: Any, **how: Any) -> Any:
+    def away(real: Any, *, is_report: bool) -> Any:
+        async def call(self: Any, *given: Any, **how: Any) -> Any:
             nonlocal refused
             if refused < 8:
                 # Eight reports, 0.2 s apart, are more than two leases.
-                refused += bool(given)
+                refused += is_report
                 raise UnavailableError("ledger", "no way to it")
-            return await real(self, lease, *given, **how)
+            return await real(self, *given, **how)
 
         return call
 
-    monkeypatch.setattr(Ledger, "transition", away(Ledger.transition))
-    monkeypatch.setattr(Ledger, "heartbeat", away(Ledger.heartbeat))
+    for name in ("transition", "complete_many", "heartbeat"):
+        real = getattr(Ledger, name)
+        monkeypatch.setattr(Ledger, name, away(real, is_report=name == "complete_many"))
 
     async def work(_task: TaskContext) -> str:
         return "done"
@@ -155,6 +157,7 @@ async def test_a_report_is_kept_for_longer_than_the_lease_while_the_ledger_is_aw
     worker = Worker(app, state, tenants=[state.tenant], lease_seconds=0.6)
     async with asyncio.timeout(60):
         await worker.run_until_idle()
+    assert refused == 8
     assert (await _now(state, task.id)).state is TaskState.COMPLETED
 
 
@@ -165,6 +168,7 @@ async def test_a_task_of_which_nothing_can_be_reported_is_named_in_the_log(
         raise RuntimeError("a bug of an engine")
 
     monkeypatch.setattr(Ledger, "transition", broken)
+    monkeypatch.setattr(Ledger, "complete_many", broken)
 
     async def work(_task: TaskContext) -> str:
         return "done"
@@ -198,6 +202,37 @@ async def test_a_handler_that_ends_its_process_ends_its_attempt_and_not_the_work
     assert failed.state is TaskState.FAILED
     assert f"the handler raised {type(error).__name__}(3)" in failed.note
     assert (await _now(state, other.id)).state is TaskState.COMPLETED
+
+
+async def test_what_the_ledger_refuses_of_one_task_does_not_keep_others_from_ending(
+    state: State, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They end in one request, and the error does not say whose it is."""
+    monkeypatch.setattr(Ledger, "complete_many", _refusing)
+    transition = Ledger.transition
+
+    async def refuses_bad(self: Any, lease: Any, to: Any, **how: Any) -> Any:
+        if how.get("result") == "bad":
+            raise EngineError("ledger", "the row is too large")
+        return await transition(self, lease, to, **how)
+
+    monkeypatch.setattr(Ledger, "transition", refuses_bad)
+
+    async def work(task: TaskContext) -> str:
+        return task.message.text
+
+    app = _app(work)
+    tasks = [await app.submit(state, text) for text in ("good", "bad", "fine")]
+    worker = Worker(app, state, tenants=[state.tenant], lease_seconds=0.6)
+    async with asyncio.timeout(60):
+        await worker.run_until_idle()
+    ended = [await _now(state, task.id) for task in tasks]
+    assert [task.result for task in ended] == ["good", None, "fine"]
+    assert [str(task.state) for task in ended] == ["completed", "failed", "completed"]
+
+
+async def _refusing(*_given: Any, **_how: Any) -> None:
+    raise EngineError("ledger", "the row is too large")
 
 
 def _refusing_answers(real: Any) -> Any:

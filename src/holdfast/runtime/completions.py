@@ -1,4 +1,4 @@
-"""Completes tasks without a result: those of a tenant that end together in one call."""
+"""Completes tasks of a tenant: those that end at the same time in one call."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from holdfast.contracts.tasks.ledger import TaskLedger
 from holdfast.runtime.batches import Batches
 from holdfast.runtime.running_task import RunningTask
-from holdfast.values.errors import LeaseLostError
+from holdfast.values.errors import TimedOutError, UnavailableError
 from holdfast.values.lifecycle import TaskState
-from holdfast.values.tasks.records import Lease
+from holdfast.values.tasks.records import Completion
 
-AT_ONCE = 500
+AT_ONCE = 50
+"""How many tasks are completed by one call: each may have a message and a result of a MiB."""
 
 
 class Completions:
@@ -19,23 +20,36 @@ class Completions:
 
     ::
 
-        await Completions(state.tasks).complete(held)
+        await Completions(state.tasks).complete(held, Completion(held.lease, result=3))
     """
 
     def __init__(self, ledger: TaskLedger) -> None:
         self._ledger = ledger
-        self._batches: Batches[Lease, TaskState] = Batches(self._send, most=AT_ONCE)
+        self._batches: Batches[Completion, TaskState] = Batches(self._send, most=AT_ONCE)
 
-    async def complete(self, held: RunningTask) -> TaskState:
-        """Complete a task and return its new state. Raises ``LeaseLostError`` if it lost its lease.
+    async def complete(self, held: RunningTask, end: Completion) -> TaskState:
+        """Complete a task and return its new state. Raises what ``transition`` would raise.
 
-        The completions that wait at the same time are sent as one request.
+        The completions that wait at the same time are sent as one request. The lease is that which
+        the task has now.
         """
-        return await self._batches.add(held.lease)
+        return await self._batches.add(Completion(held.lease, end.message, end.result))
 
-    async def _send(self, leases: list[Lease]) -> Sequence[TaskState | Exception]:
-        reached = await self._ledger.complete_many(leases)
-        return [
-            state or LeaseLostError("task", lease.task_id)
-            for lease, state in zip(leases, reached, strict=True)
-        ]
+    async def _send(self, ends: list[Completion]) -> Sequence[TaskState | Exception]:
+        try:
+            reached = await self._ledger.complete_many(ends)
+        except (UnavailableError, TimedOutError):
+            raise
+        except Exception:  # noqa: BLE001 - it may be that of one: each gets its own answer
+            reached = [None] * len(ends)
+        return [state or await self._alone(end) for end, state in zip(ends, reached, strict=True)]
+
+    async def _alone(self, end: Completion) -> TaskState | Exception:
+        """Complete a task that ``complete_many`` left as it is, or return the reason."""
+        try:
+            ended = await self._ledger.transition(
+                end.lease, TaskState.COMPLETED, message=end.message, result=end.result
+            )
+        except Exception as error:  # noqa: BLE001 - the task's run raises it
+            return error
+        return ended.state

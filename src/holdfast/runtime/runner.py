@@ -39,7 +39,7 @@ from holdfast.values.errors import (
 )
 from holdfast.values.lifecycle import TERMINAL, TaskState
 from holdfast.values.owners import ANY_OWNER
-from holdfast.values.tasks.records import ClaimedTask, TaskRecord
+from holdfast.values.tasks.records import ClaimedTask, Completion, TaskRecord
 
 _log = logging.getLogger("holdfast.worker")
 MAX_NOTE = 8_000
@@ -105,7 +105,7 @@ class Runner:
         self,
         stores: TaskStores,
         handler: Handler,
-        complete: Callable[[RunningTask], Awaitable[TaskState | None]],
+        complete: Callable[[RunningTask, Completion], Awaitable[TaskState | None]],
         remembering: Remembering | None = None,
         resources: Any = None,
     ) -> None:
@@ -182,16 +182,17 @@ class Runner:
             return await self._given_up(held, TaskState.REJECTED, refusal.reason)
         except TaskFailedError as failure:
             return await self._given_up(held, TaskState.FAILED, failure.reason)
-        if result is None:
-            return await self._reported(held, lambda: self._complete(held)), ""
         if isinstance(result, Reply):
             await self._check_reply(task, claimed)
             return await self._end(held, TaskState.COMPLETED, message=result.message, note=REPLIED)
-        message, value = message_and_result(result)
-        stored = await offload(
-            task.stores.blobs, value, field=RETURNED, mark=task.cleanup.of_result
-        )
-        return await self._end(held, TaskState.COMPLETED, message=message, result=stored)
+        end = Completion(held.lease)
+        if result is not None:
+            message, value = message_and_result(result)
+            stored = await offload(
+                task.stores.blobs, value, field=RETURNED, mark=task.cleanup.of_result
+            )
+            end = Completion(held.lease, message, stored)
+        return await self._reported(held, lambda: self._complete(held, end)), ""
 
     async def _check_reply(self, task: TaskContext, claimed: ClaimedTask) -> None:
         """Raise ``ConfigError`` for a reply if any run of the task did anything else."""

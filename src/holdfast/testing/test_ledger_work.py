@@ -17,7 +17,7 @@ from holdfast.values.errors import ConflictError, IllegalTransitionError, Invali
 from holdfast.values.lifecycle import EDGES, TERMINAL, Actor, TaskState
 from holdfast.values.tasks.events import StepKey
 from holdfast.values.tasks.push import PushConfig
-from holdfast.values.tasks.records import Lease
+from holdfast.values.tasks.records import Completion, Lease
 
 CONTRACT = "tasks"
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -99,6 +99,61 @@ async def test_a_cancel_requested_before_complete_many_wins(store: Any) -> None:
 
 async def test_complete_many_of_nothing_does_nothing(store: Any) -> None:
     assert await store.complete_many([]) == []
+
+
+async def test_complete_many_stores_messages_and_results_as_each_transition_would(
+    store: Any,
+) -> None:
+    messages = [ChatMessage.assistant("low at nine"), None, ChatMessage.assistant("done"), None]
+    results: list[Any] = [{"pages": [1, None]}, "a text", None, None]
+    ends = [
+        Completion(await leased(store, text=f"task {at}"), message, result)
+        for at, (message, result) in enumerate(zip(messages, results, strict=True))
+    ]
+    single = await leased(store, text="task 0")
+    await store.upsert_push_config(ends[0].lease.task_id, PushConfig("p1", "https://example.org"))
+    assert await store.complete_many(ends) == [TaskState.COMPLETED] * 4
+    for end in ends:
+        task = await found(store, end.lease.task_id)
+        assert (task.status_message, task.result) == (end.message, end.result)
+        assert task.messages[1:] == ([end.message] if end.message else [])
+        assert await store.replay(task.id, task.version) == replace(task, lease_expires_at=None)
+    again = ChatMessage.assistant("low at nine")
+    await store.transition(single, "completed", message=again, result=results[0])
+    first, one = [await store.events(lease.task_id) for lease in (ends[0].lease, single)]
+    assert [(event.seq, event.kind) for event in first] == [(e.seq, e.kind) for e in one]
+    sent = await store.list_outbox(ends[0].lease.task_id)
+    assert [entry.event.kind for entry in sent] == ["message", "transition"]
+    assert await store.complete_many(ends) == [None] * 4
+    with pytest.raises(InvalidInputError, match=r"leases\[0\]\.result"):
+        await store.complete_many([Completion(single, result={1})])
+    await check_invariants(store, submitted=5)
+
+
+async def test_complete_many_leaves_alone_a_task_whose_message_has_the_id_of_another_one(
+    store: Any,
+) -> None:
+    clash, known, good, canceled = [await leased(store, text=text) for text in "abcd"]
+    said = ChatMessage.assistant("said before")
+    await store.append_message(clash, said)
+    await store.append_message(known, said)
+    await store.cancel(canceled.task_id)
+    other = ChatMessage.assistant("something else", id=said.id)
+    ends = [
+        Completion(clash, other, 1),
+        Completion(known, said, 2),
+        Completion(good, other, 3),
+        Completion(canceled, other, 4),
+    ]
+    done = TaskState.COMPLETED
+    assert await store.complete_many(ends) == [None, done, done, TaskState.CANCELED]
+    states = [await found(store, end.lease.task_id) for end in ends]
+    assert [(task.state, task.result) for task in states] == [
+        *((TaskState.WORKING, None), (done, 2), (done, 3), (TaskState.CANCELED, None))
+    ]
+    assert [task.status_message for task in states[1:3]] == [said, other]
+    assert states[0].messages[1:] == [said]
+    await check_invariants(store, submitted=4)
 
 
 async def test_an_unknown_state_is_refused(store: Any) -> None:

@@ -49,6 +49,7 @@ from holdfast.values.tasks.push import OutboxEntry, PushConfig
 from holdfast.values.tasks.records import (
     Artifact,
     ClaimedTask,
+    Completion,
     ContextPage,
     ContextRecord,
     Feedback,
@@ -760,7 +761,9 @@ class BlockingTaskLedger:
         busy: Mapping[str, int] | None = ...,
     ) -> builtins.list[OutboxEntry]: ...
     def clear_context(self, session_id: str, *, owner: str | None = ...) -> int: ...
-    def complete_many(self, leases: Sequence[Lease]) -> builtins.list[TaskState | None]: ...
+    def complete_many(
+        self, leases: Sequence[Lease | Completion]
+    ) -> builtins.list[TaskState | None]: ...
     def context_messages(
         self,
         session_id: str,

@@ -20,12 +20,13 @@ from holdfast.contracts.tasks.versions import check_versions
 from holdfast.spi.tasks.draft import check_run_after
 from holdfast.spi.tasks.records import lease_on
 from holdfast.spi.tasks.stored import StoredMessage
-from holdfast.spi.tasks.workers import Outcome, TaskClaim
+from holdfast.spi.tasks.workers import Completed, Outcome, TaskClaim
 from holdfast.values.checks import (
     check_absent_id,
     check_count,
     check_id,
     check_ids,
+    check_list,
     check_optional_count,
     check_seconds,
     check_text,
@@ -38,7 +39,13 @@ from holdfast.values.identity import Agent, AgentId
 from holdfast.values.lifecycle import WAITING, TaskState, check_state
 from holdfast.values.tasks.events import StepKey
 from holdfast.values.tasks.limits import Limit
-from holdfast.values.tasks.records import LEASE_SECONDS, ClaimedTask, Lease, TaskRecord
+from holdfast.values.tasks.records import (
+    LEASE_SECONDS,
+    ClaimedTask,
+    Completion,
+    Lease,
+    TaskRecord,
+)
 
 
 @runtime_checkable
@@ -101,6 +108,8 @@ class LeaseLedger(Protocol):
     - complete_many notifies followers as each transition would
     - a cancel requested before complete_many wins
     - complete_many of nothing does nothing
+    - complete_many stores messages and results as each transition would
+    - complete_many leaves alone a task whose message has the id of another one
     - a worker cannot move a task along an edge that is not in the table
     - an unknown state is refused
     - the message of a transition is in the history and is the status message
@@ -210,15 +219,16 @@ class LeaseLedger(Protocol):
         ...
 
     @abstractmethod
-    async def complete_many(self, leases: Sequence[Lease]) -> list[TaskState | None]:
+    async def complete_many(self, leases: Sequence[Lease | Completion]) -> list[TaskState | None]:
         """End the work on several tasks in one step, each as ``transition`` to ``completed`` does.
 
-        Returns the state that each task reached, in the order of the leases; ``None`` for a lost
-        lease.
+        A ``Completion`` is a lease with the task's last message and its result. Returns the state
+        that each task reached, in the order given; ``None`` for one that stays as it is: its lease
+        is lost, or its message has the id of another one, as ``transition`` would raise.
 
         ::
 
-            reached = await ledger.complete_many([first.lease, second.lease])
+            reached = await ledger.complete_many([first.lease, Completion(second.lease, result=3)])
         """
         ...
 
@@ -328,10 +338,12 @@ class LeaseCalls(LedgerCalls, LeaseLedger):
             )
         return (await self._storage.transition(check_lease(lease), outcome)).load()
 
-    async def complete_many(self, leases: Sequence[Lease]) -> list[TaskState | None]:
+    async def complete_many(self, leases: Sequence[Lease | Completion]) -> list[TaskState | None]:
         """End the work on several tasks, each as ``transition`` to ``completed`` does."""
-        checked = check_leases(leases)
-        claims = [lease for lease in checked if lease.fence]
+        given: Sequence[Any] = check_list("leases", leases)
+        ends = [one if isinstance(one, Completion) else Completion(one) for one in given]
+        checked = check_leases([one.lease for one in ends])
+        claims = [_completed(at, one) for at, one in enumerate(ends) if one.lease.fence]
         reached = await self._storage.complete_many(claims) if claims else {}
         return [reached.get(lease.task_id) for lease in checked]
 
@@ -344,3 +356,11 @@ class LeaseCalls(LedgerCalls, LeaseLedger):
         """Take back tasks whose lease has expired, the longest expired first."""
         found = await self._storage.recover_expired(check_count("limit", limit))
         return [task.load() for task in found]
+
+
+def _completed(at: int, end: Completion) -> Completed:
+    """Check the message and the result of a completion."""
+    message = None if end.message is None else StoredMessage.of(end.message)
+    if end.result is None:
+        return Completed(end.lease, message)
+    return Completed(end.lease, message, encode_json(end.result, field=f"leases[{at}].result"))

@@ -1196,6 +1196,7 @@ CREATE VIEW holdfast.task_records AS
 --   clear_task_context(in_tenant text, in_owner text, in_id text) RETURNS bigint
 --   common_word_candidates(one holdfast.event_agents, average double precision, the_lexeme text, holding bigint, weight double precision, the_limit bigint, the_session bigint, the_owner text, k1 double precision, b double precision) RETURNS integer[]
 --   complete_tasks(in_tenant text, in_ids text[], in_fences bigint[], in_workers text[]) RETURNS TABLE(task_id text, reached text)
+--   complete_tasks_with(in_tenant text, in_ids text[], in_fences bigint[], in_workers text[], in_results text[], in_message_ids text[], in_message_times timestamp with time zone[], in_message_bodies text[], in_message_digests text[]) RETURNS TABLE(task_id text, reached text)
 --   confine_tables() RETURNS integer
 --   cool_session(the_tenant text, the_session text, the_heat bigint) RETURNS boolean
 --   copy_thread(in_tenant text, in_source text, in_target text) RETURNS bigint

@@ -10,6 +10,7 @@ from holdfast.sealing.tasks.sealer import check_chunk, check_message, plain_note
 from holdfast.spi.tasks.records import TaskKey, TaskSnapshot, WrittenChunk
 from holdfast.spi.tasks.stored import StoredChunk, StoredMessage, StoredStep
 from holdfast.spi.tasks.workers import (
+    Completed,
     LeaseStorage,
     Outcome,
     ProgressStorage,
@@ -48,9 +49,17 @@ class SealedLeases(SealedCalls, LeaseStorage):
 
         return await self._snapshot(await self._compared(transition))
 
-    async def complete_many(self, leases: Sequence[Lease]) -> Mapping[str, TaskState]:
-        """Complete tasks."""
-        return await self._inner.complete_many(leases)
+    async def complete_many(self, ends: Sequence[Completed]) -> Mapping[str, TaskState]:
+        """Complete tasks; with keys, those that have something to encrypt one by one."""
+        for one in ends:
+            check_message(one.message)
+            check_unsealed("result", one.result or "")
+        if self._seal.keys is None:
+            return await self._inner.complete_many(ends)
+        bare = [one for one in ends if one.message is None and one.result is None]
+        reached = dict(await self._inner.complete_many(bare)) if bare else {}
+        rest = (one for one in ends if one.message is not None or one.result is not None)
+        return reached | await self.complete_each(rest)
 
     async def release(self, lease: Lease, note: str) -> TaskSnapshot:
         """Return a task to its position in the queue."""

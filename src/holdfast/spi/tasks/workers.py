@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from holdfast.spi.tasks.records import TaskKey, TaskSnapshot, WrittenChunk
 from holdfast.spi.tasks.stored import StoredChunk, StoredMessage, StoredStep
+from holdfast.values.errors import ConflictError, LeaseLostError
 from holdfast.values.identity import AgentId
 from holdfast.values.lifecycle import TaskState
 from holdfast.values.tasks.events import StepKey
@@ -57,6 +59,21 @@ class Outcome(NamedTuple):
     topic: str | None = None
 
 
+class Completed(NamedTuple):
+    """The end of a task as ``completed``; ``result`` is JSON text."""
+
+    lease: Lease
+    message: StoredMessage | None = None
+    result: str | None = None
+
+    @property
+    def outcome(self) -> Outcome:
+        """The same, as ``transition`` takes it."""
+        return Outcome(
+            *(TaskState.COMPLETED, self.message, "", None, False, None), result=self.result
+        )
+
+
 class StepDraft(NamedTuple):
     """The result of a step; ``message_id`` is the message that the result names, or empty.
 
@@ -100,8 +117,21 @@ class LeaseStorage(Protocol):
         """
 
     @abstractmethod
-    async def complete_many(self, leases: Sequence[Lease]) -> Mapping[str, TaskState]:
-        """Complete tasks. Returns their new states by id, without tasks whose lease was lost."""
+    async def complete_many(self, ends: Sequence[Completed]) -> Mapping[str, TaskState]:
+        """Complete tasks. Returns their new states by id.
+
+        Those whose lease was lost, or whose message has the id of another one of the task, are left
+        as they are, and are not in what is returned.
+        """
+
+    async def complete_each(self, ends: Iterable[Completed]) -> dict[str, TaskState]:
+        """Do what ``complete_many`` does, one by one."""
+        reached = {}
+        for one in ends:
+            with suppress(LeaseLostError, ConflictError):
+                ended = await self.transition(one.lease, one.outcome)
+                reached[one.lease.task_id] = ended.task.state
+        return reached
 
     @abstractmethod
     async def release(self, lease: Lease, note: str) -> TaskSnapshot:

@@ -19,7 +19,7 @@ from holdfast.values.errors import HoldfastError
 from holdfast.values.tasks.events import StepKey
 from holdfast.values.tasks.limits import Limit
 from holdfast.values.tasks.push import PushConfig
-from holdfast.values.tasks.records import TaskRecord
+from holdfast.values.tasks.records import Completion, TaskRecord
 
 ONE_WRITER = (Limit("writer", concurrency=1),)
 ONE_PER_KEY = (Limit("writer", concurrency=1, per_key=True), Limit(concurrency=2))
@@ -202,11 +202,16 @@ class LedgerMachine(LinkedRules):
         left, right = self.each(call, call, plainly)
         self.leases += [(one.lease, other.lease) for one, other in zip(left, right, strict=True)]
 
-    @rule(count=st.integers(0, 3))
-    def complete(self, count: int) -> None:
+    @rule(count=st.integers(0, 3), said=st.booleans(), result=st.sampled_from([None, 0, "low"]))
+    def complete(self, count: int, said: bool, result: Any) -> None:
         """Report the last few leases, good or lost, as done."""
+        message = ChatMessage.assistant("done") if said else None
         chosen = {
-            left.task_id: (left, right) for left, right in self.leases[len(self.leases) - count :]
+            left.task_id: (
+                Completion(left, message, result),
+                Completion(right, message, result),
+            )
+            for left, right in self.leases[len(self.leases) - count :]
         }
         left, right = zip(*chosen.values(), strict=True) if chosen else ((), ())
         self.each(

@@ -11,7 +11,7 @@ from holdfast.testing.models.ledger_tasks import NaiveTask
 from holdfast.values.content import ChatMessage
 from holdfast.values.errors import ConflictError, IllegalTransitionError, LeaseLostError
 from holdfast.values.tasks.limits import Limit
-from holdfast.values.tasks.records import ClaimedTask, Lease, TaskRecord
+from holdfast.values.tasks.records import ClaimedTask, Completion, Lease, TaskRecord
 
 
 class NaiveLeases(NaiveLinked):
@@ -127,13 +127,17 @@ class NaiveLeases(NaiveLinked):
         task.form = (options or schema) if task.state == to else None
         return self.show(task)
 
-    async def complete_many(self, leases: list[Lease]) -> list[str | None]:
+    async def complete_many(self, leases: list[Lease | Completion]) -> list[str | None]:
         """Complete each that can be."""
         reached: list[str | None] = []
-        for lease in leases:
+        for one in leases:
+            end = one if isinstance(one, Completion) else Completion(one)
             try:
-                reached.append((await self.transition(lease, "completed")).state)
-            except LeaseLostError:
+                done = await self.transition(
+                    end.lease, "completed", message=end.message, result=end.result
+                )
+                reached.append(done.state)
+            except (LeaseLostError, ConflictError):
                 reached.append(None)
         return reached
 

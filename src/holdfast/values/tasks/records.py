@@ -181,6 +181,20 @@ class ClaimedTask:
 
 
 @dataclass(frozen=True, slots=True)
+class Completion:
+    """How a task ends as ``completed``: with its last message and its result, any JSON.
+
+    >>> lease = Lease("t1", 1, "w1", datetime(2030, 1, 1))
+    >>> Completion(lease, result={"pages": 3}).result
+    {'pages': 3}
+    """
+
+    lease: Lease
+    message: ChatMessage | None = None
+    result: Any = None
+
+
+@dataclass(frozen=True, slots=True)
 class TaskPage:
     """One page of a listing; ``next_cursor`` is ``None`` on the last.
 

@@ -11,8 +11,7 @@ from holdfast.engines.inmemory.tasks.rooms import Rooms
 from holdfast.engines.inmemory.tasks.view import LedgerView
 from holdfast.spi.tasks.conflicts import answered
 from holdfast.spi.tasks.records import Extent, TaskSnapshot, lease_on
-from holdfast.spi.tasks.workers import LeaseStorage, Outcome, TaskClaim
-from holdfast.values.errors import LeaseLostError
+from holdfast.spi.tasks.workers import Completed, LeaseStorage, Outcome, TaskClaim
 from holdfast.values.lifecycle import TERMINAL, Actor, TaskState, check_edge
 from holdfast.values.tasks.records import Lease
 
@@ -121,21 +120,9 @@ class InMemoryLeases(LedgerView, LeaseStorage):
             return TaskState.FAILED, _because(spent, note)
         return TaskState.PAUSED if row.pause_requested else wanted, note
 
-    async def complete_many(self, leases: Sequence[Lease]) -> dict[str, TaskState]:
-        """Complete the tasks whose lease is not lost. Returns the new state of each."""
-        reached = {lease.task_id: self._completed(lease) for lease in leases}
-        return {task_id: state for task_id, state in reached.items() if state is not None}
-
-    def _completed(self, lease: Lease) -> TaskState | None:
-        try:
-            row = self._held(lease)
-        except LeaseLostError:
-            return None
-        done = TaskState.COMPLETED
-        reached, why = self._settle(row, done, "", f"the worker reported {done}")
-        row.ask = None
-        self._move(row, reached, Actor.WORKER, note=why)
-        return reached
+    async def complete_many(self, ends: Sequence[Completed]) -> dict[str, TaskState]:
+        """Complete tasks. Returns the new state of each whose lease is not lost."""
+        return await self.complete_each(ends)
 
     async def release(self, lease: Lease, note: str) -> TaskSnapshot:
         """Put a task back in the queue, without counting an attempt."""

@@ -1,4 +1,4 @@
--- version: 14
+-- version: 15
 -- Functions that processes of an earlier version call while this one is rolled out. They do not say
 -- what a filter sees of a body: it is read from the body when one asks.
 
@@ -368,4 +368,13 @@ BEGIN
         the_tenant, the_ids, the_sources, the_targets, the_types, the_bodies,
         array_fill(''::text, ARRAY[cardinality(the_ids)]));
 END
+$$;
+
+CREATE OR REPLACE FUNCTION holdfast.complete_tasks(
+    in_tenant text, in_ids text[], in_fences bigint[], in_workers text[]
+) RETURNS TABLE (task_id text, reached text)
+LANGUAGE sql
+AS $$
+    SELECT task_id, reached FROM holdfast.complete_tasks_with(
+        in_tenant, in_ids, in_fences, in_workers, NULL, NULL, NULL, NULL, NULL);
 $$;

@@ -1,4 +1,4 @@
--- version: 4
+-- version: 5
 -- What workers do with tasks.
 
 -- Where a task goes when its work ends like this, and the note of it.
@@ -94,11 +94,14 @@ BEGIN
 END
 $$;
 
--- Completes tasks, each under its fence: the ids of those whose lease held, and where they went.
--- A row that somebody else holds by now does not match and is not locked, so that two such calls
--- never wait for each other.
-CREATE OR REPLACE FUNCTION holdfast.complete_tasks(
-    in_tenant text, in_ids text[], in_fences bigint[], in_workers text[]
+-- Completes tasks, each under its fence, with its result and its last message or NULL: the ids of those whose
+-- lease held, and where they went. A row that somebody else holds by now does not match and is not
+-- locked, so that two such calls never wait for each other. A task with a message is left alone if a
+-- cancel was requested or the message is there already: leave_task ends it.
+CREATE OR REPLACE FUNCTION holdfast.complete_tasks_with(
+    in_tenant text, in_ids text[], in_fences bigint[], in_workers text[], in_results text[],
+    in_message_ids text[], in_message_times timestamptz[], in_message_bodies text[],
+    in_message_digests text[]
 ) RETURNS TABLE (task_id text, reached text)
 LANGUAGE plpgsql
 -- The planner takes the arrays for short and would compare each task with each of them.
@@ -117,33 +120,54 @@ DECLARE
 BEGIN
     PERFORM holdfast.check_task_edge('', 'working', 'completed', 'worker');
     WITH given AS (
-        SELECT * FROM unnest(in_ids, in_fences, in_workers) AS g (id, fence, worker)
+        SELECT * FROM unnest(
+            in_ids, in_fences, in_workers, in_results, in_message_ids, in_message_times,
+            in_message_bodies, in_message_digests
+        ) AS g (id, fence, worker, result, message_id, written_at, body, digest)
     ), moved AS (
         UPDATE holdfast.tasks t SET
-            state = 'completed', updated_at = v_now, note = '""', status_seq = NULL,
-            version = t.version + 1, transitions = t.transitions + 1, worker = '', lane = '',
+            state = 'completed', updated_at = v_now, note = '""',
+            status_seq = CASE WHEN g.message_id IS NOT NULL THEN t.version + 1 END,
+            version = t.version + CASE WHEN g.message_id IS NULL THEN 1 ELSE 2 END,
+            transitions = t.transitions + 1, worker = '', lane = '',
             lease_expires_at = NULL, run_after = NULL, pause_requested = false,
-            ask_kind = NULL, ask_name = NULL, ask_occurrence = NULL
+            ask_kind = NULL, ask_name = NULL, ask_occurrence = NULL, result = g.result
         FROM given g
         -- Found by its id, and not by an index on tasks at work.
         WHERE t.tenant = in_tenant AND t.id = ANY (in_ids) AND t.id = g.id
             AND CASE WHEN t.state = 'working' THEN t.fence END = g.fence
             AND NOT t.cancel_requested
-        RETURNING t.id, t.version, t.transitions, t.fence, t.attempts, g.worker,
+            AND (g.message_id IS NULL OR NOT EXISTS (
+                SELECT FROM holdfast.task_events e
+                WHERE e.tenant = in_tenant AND e.kind = 'message'
+                    AND e.task_id = t.id AND e.message_id = g.message_id))
+        RETURNING t.id, t.version, t.transitions, t.fence, t.attempts, t.context_key, g.worker,
+                  g.message_id, g.written_at, g.body, g.digest,
                   t.has_push OR t.followed_until > v_now AS awaited
     ), logged AS (
         INSERT INTO holdfast.task_events (
             tenant, task_id, seq, kind, at, actor, fence, number, from_state, to_state,
-            worker, attempt, note, message_id)
-        SELECT in_tenant, m.id, m.version, 'transition', v_now, 'worker', m.fence, m.transitions,
-               'working', 'completed', m.worker, m.attempts, '""', ''
-        FROM moved m
+            worker, attempt, note, message_id, written_at, context_key, stored, digest, body)
+        SELECT in_tenant, m.id, e.seq, e.kind, v_now, 'worker', m.fence, e.number, e.from_state,
+               e.to_state, e.worker, e.attempt, e.note, e.message_id, e.written_at, e.context_key,
+               e.stored, e.digest, e.body
+        FROM moved m CROSS JOIN LATERAL (VALUES
+            (m.version, 'transition', m.transitions, 'working', 'completed', m.worker, m.attempts,
+             '""', coalesce(m.message_id, ''), NULL::timestamptz, NULL::bigint, NULL::bigint, NULL,
+             NULL),
+            (m.version - 1, 'message', NULL, NULL, NULL, NULL, NULL, NULL,
+             m.message_id, m.written_at, m.context_key,
+             CASE WHEN m.message_id IS NOT NULL THEN nextval('holdfast.task_messages_stored') END,
+             m.digest, m.body)
+        ) AS e (seq, kind, number, from_state, to_state, worker, attempt, note,
+                message_id, written_at, context_key, stored, digest, body)
+        WHERE e.kind = 'transition' OR e.message_id IS NOT NULL
     )
     SELECT array_agg(m.id), bool_or(m.awaited) INTO done, awaited FROM moved m;
 
     IF awaited THEN
         PERFORM holdfast.tell_of_task(
-            t.tenant, t.id, t.has_push, t.followed_until, v_now, NULL, t.version)
+            t.tenant, t.id, t.has_push, t.followed_until, v_now, t.status_seq, t.version)
         FROM holdfast.tasks t WHERE t.tenant = in_tenant AND t.id = ANY (done);
     END IF;
     RETURN QUERY SELECT d.id, 'completed' FROM unnest(done) AS d (id);
@@ -151,8 +175,9 @@ BEGIN
     IF coalesce(cardinality(done), 0) < cardinality(in_ids) THEN
         FOR task IN
             SELECT t.* FROM holdfast.tasks t
-            JOIN unnest(in_ids, in_fences) AS g (id, fence) ON g.id = t.id
-            WHERE t.tenant = in_tenant AND t.id = ANY (in_ids)
+            JOIN unnest(in_ids, in_fences, in_message_ids) AS g (id, fence, message_id)
+                ON g.id = t.id
+            WHERE t.tenant = in_tenant AND t.id = ANY (in_ids) AND g.message_id IS NULL
                 AND CASE WHEN t.state = 'working' THEN t.fence END = g.fence
             ORDER BY t.id FOR NO KEY UPDATE OF t
         LOOP

@@ -16,8 +16,9 @@ SELECT * FROM holdfast.leave_task(
     $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19);
 
 -- name: complete
--- Complete tasks, each under its fence.
-SELECT task_id, reached FROM holdfast.complete_tasks($1, $2, $3, $4);
+-- Complete tasks, each under its fence, with its result ($5) and its last message ($6 to $9) or NULL.
+SELECT task_id, reached FROM holdfast.complete_tasks_with(
+    $1, $2, $3, $4, $5, $6, $7, $8, $9);
 
 -- name: release
 -- Hand a task back.

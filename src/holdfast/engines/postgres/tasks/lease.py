@@ -13,7 +13,7 @@ from holdfast.engines.postgres.tasks.view import (
     step_columns,
 )
 from holdfast.spi.tasks.records import TaskSnapshot
-from holdfast.spi.tasks.workers import LeaseStorage, Outcome, TaskClaim
+from holdfast.spi.tasks.workers import Completed, LeaseStorage, Outcome, TaskClaim
 from holdfast.values.codec import encode_json
 from holdfast.values.errors import LeaseLostError
 from holdfast.values.lifecycle import TaskState
@@ -62,14 +62,25 @@ class PostgresLeases(LedgerView, LeaseStorage):
         )
         return self._queued(row)
 
-    async def complete_many(self, leases: Sequence[Lease]) -> dict[str, TaskState]:
+    async def complete_many(self, ends: Sequence[Completed]) -> dict[str, TaskState]:
         """Complete tasks in one statement. Returns the new state of each."""
-        ids, fences = [one.task_id for one in leases], [one.fence for one in leases]
-        workers = [one.worker for one in leases]
+        leases = [one.lease for one in ends]
+        messages = zip(*(message_columns(one.message) for one in ends), strict=True)
         rows = await self._engine.fetch(
-            _SQL["complete"], self._tenant, ids, fences, workers, safe=False
+            _SQL["complete"],
+            *(self._tenant, [one.task_id for one in leases], [one.fence for one in leases]),
+            [one.worker for one in leases],
+            [one.result for one in ends],
+            *map(list, messages),
+            safe=False,
         )
-        return {task_id: TaskState(state) for task_id, state in rows}
+        reached = {task_id: TaskState(state) for task_id, state in rows}
+        if len(reached) < len(ends):
+            # The statement leaves alone what needs a closer look: a cancel, a message sent again.
+            reached |= await self.complete_each(
+                one for one in ends if one.message and one.lease.task_id not in reached
+            )
+        return reached
 
     async def release(self, lease: Lease, note: str) -> TaskSnapshot:
         """Put a task back in the queue, without counting an attempt."""
