@@ -14,6 +14,7 @@ from holdfast import App, ChatMessage, Settings, State, TaskContext, TaskState
 from holdfast.engines.postgres import engine, migrate, session_log, short_term
 from holdfast.engines.postgres.tasks import client, lease, progress, work
 from holdfast.errors import ConflictError, NotFoundError
+from holdfast.runtime.remember import Remembering
 from holdfast.runtime.ticks import Ticks
 from holdfast.values.ids import new_ref
 from holdfast.wiring import front_door
@@ -124,6 +125,7 @@ async def _before_owners(
             old.setattr(work, "_SQL", {**work._SQL, "survey": SURVEY_BEFORE})
             old.setattr(short_term, "_SQL", {**short_term._SQL, "write": WRITE_BEFORE})
         old.setattr(State, "for_owner", lambda self, _owner, **_how: self)
+        old.setattr(Remembering, "_history", lambda _self, history, _said: history)
         old.setattr(front_door, "move_sessions", _nothing)
         async with holdfast.open(url, **how) as state:
             for owner in owners:
