@@ -17,7 +17,7 @@ from holdfast.engines.postgres.listener import CHECK_SECONDS
 from holdfast.engines.postgres.queries import load
 from holdfast.runtime.rounds import Rounds
 from holdfast.runtime.ticks import LOOK_SECONDS
-from holdfast.runtime.worker import IDLE_SECONDS
+from holdfast.runtime.worker import FIRST_LOOK_SECONDS, IDLE_SECONDS
 from holdfast.values.ids import new_ref
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -101,6 +101,40 @@ async def test_an_idle_worker_sends_one_query_before_each_pause_and_a_notice_wak
             await ran.wait()
         worker.stop()
         await run
+
+
+async def test_a_task_without_a_handler_does_not_delay_the_claim_of_a_new_task(
+    state: State, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran, pauses, claimed_after = asyncio.Event(), list[float](), list[float]()
+    armed: list[bool] = []
+    pause, claim = Worker._pause, type(state.tasks).claim
+
+    async def counted(self: Worker, seconds: float) -> None:
+        pauses.append(seconds)
+        await pause(self, seconds)
+
+    async def skipping(self: Any, *args: Any, **how: Any) -> Any:
+        if not armed:
+            return await claim(self, *args, **how)
+        if armed.pop():
+            return []  # as when the new row is locked
+        claimed_after.append(pauses[-1])
+        return await claim(self, *args, **how)
+
+    monkeypatch.setattr(Worker, "_pause", counted)
+    monkeypatch.setattr(type(state.tasks), "claim", skipping)
+    await state.tasks.submit("nobody", ChatMessage.user("waits for a worker with a handler"))
+    worker = Worker(_app(ran), state, tenants=[state.tenant])
+    run = asyncio.create_task(worker.run())
+    await _until(lambda: state.ops.work.notified and pauses and pauses[-1] > 1)
+    armed[:] = [False, True]
+    await state.tasks.submit("writer", ChatMessage.user("hello"))
+    async with asyncio.timeout(60):
+        await ran.wait()
+    worker.stop()
+    await run
+    assert claimed_after == [2 * FIRST_LOOK_SECONDS]
 
 
 async def test_the_pauses_of_an_idle_process_add_up_to_one_query_in_five_seconds() -> None:

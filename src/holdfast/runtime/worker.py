@@ -130,6 +130,9 @@ class Worker:
                     patience = min(patience * 2, longest) if passed_over else FIRST_LOOK_SECONDS
                     if not claimed or self._free == 0:
                         await self._pause(patience if passed_over else self._idle_pause())
+                    if self._wake.is_set():
+                        # There is new work. Its row may still be locked, so claim soon again.
+                        patience = FIRST_LOOK_SECONDS
                 await self._drain()
                 await self._remember_all()
             finally:
