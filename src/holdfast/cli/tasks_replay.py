@@ -13,9 +13,8 @@ from rich.markup import escape
 from holdfast.cli.open_state import open_shared
 from holdfast.cli.options import Json, TaskId, Tenant
 from holdfast.cli.task_ids import full_id
-from holdfast.cli.timeline import draw_head
+from holdfast.cli.timeline import draw_head, text_and_data
 from holdfast.values.as_json import jsonable
-from holdfast.values.content import TextBlock
 from holdfast.values.errors import InvalidInputError
 from holdfast.values.formats import clock
 from holdfast.values.owners import ANY_OWNER
@@ -71,9 +70,7 @@ def replay(
     _out.print(draw_head(task))
     for message in task.messages:
         _out.print(f"\n[bold]{message.role}[/] [dim]{clock(message.created_at)}[/]")
-        _out.print(escape(message.text))
+        _out.print(escape(text_and_data(message.content)))
     for artifact in task.artifacts:
         _out.print(f"\n[bold]artifact {escape(artifact.id)}[/]")
-        _out.print(
-            escape("".join(part.text for part in artifact.parts if isinstance(part, TextBlock)))
-        )
+        _out.print(escape(text_and_data(artifact.parts)))

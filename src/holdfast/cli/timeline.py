@@ -14,7 +14,7 @@ from rich.table import Table
 
 from holdfast.cli.format import REASON, state_mark
 from holdfast.values.as_json import jsonable
-from holdfast.values.content import ChatMessage, ContentBlock, TextBlock
+from holdfast.values.content import ChatMessage, ContentBlock, DataBlock, TextBlock, text_of
 from holdfast.values.formats import ago, clock, short, span
 from holdfast.values.lifecycle import WAITING, TaskState
 from holdfast.values.tasks.events import (
@@ -29,6 +29,9 @@ from holdfast.values.tasks.records import Artifact, TaskRecord
 
 DETAIL = 90
 """Maximum characters of a text in a line."""
+
+RESULT = 1000
+"""Maximum characters of a result, and of the schema of a question."""
 
 SHOWN_CHILDREN = 5
 """Maximum children that a waiting task is shown with."""
@@ -94,7 +97,8 @@ def _described(body: EventBody) -> tuple[str, str]:
         case TaskRequest():
             return "request", f"{body.what} {escape(short(body.note, DETAIL))}".rstrip()
         case ChatMessage():
-            return "message", f"[bold]{body.role}[/] {escape(short(body.text, DETAIL))}"
+            said = text_and_data(body.content)
+            return "message", f"[bold]{body.role}[/] {escape(short(said, DETAIL))}"
         case StepRecord():
             return "step", _step(body)
         case ArtifactChunk():
@@ -161,8 +165,12 @@ def draw_head(task: TaskRecord, children: Sequence[TaskRecord] = ()) -> Table:
         table.add_row("retry of", escape(task.retry_of))
     for artifact in task.artifacts:
         table.add_row("artifact", _artifact(artifact, ended=task.terminal))
+    if task.result is not None:
+        table.add_row("result", escape(short(_as_text(task.result), RESULT)))
     if task.state in WAITING and task.status_message:
-        table.add_row("asks", escape(task.status_message.text))
+        table.add_row("asks", escape(text_and_data(task.status_message.content)))
+        if wanted := _wanted(task.status_message):
+            table.add_row("", escape(wanted))
         table.add_row("", f"[bold]holdfast tasks answer {escape(task.id)} TEXT[/]")
     return table
 
@@ -175,6 +183,16 @@ def size_of(parts: Iterable[ContentBlock]) -> str:
     """
     texts = [part.text for part in parts if isinstance(part, TextBlock)]
     return f"{sum(map(len, texts)):,} characters"
+
+
+def text_and_data(parts: Sequence[ContentBlock]) -> str:
+    r"""Return the text of content, and each piece of its data as JSON on a line of its own.
+
+    >>> text_and_data([TextBlock("low tide"), DataBlock({"at": 12})])
+    'low tide\n{"at": 12}'
+    """
+    data = [_as_text(part.data) for part in parts if isinstance(part, DataBlock)]
+    return "\n".join(filter(None, [text_of(parts), *data]))
 
 
 def _goes_on(last: TaskEvent, event: TaskEvent) -> bool:
@@ -230,6 +248,20 @@ def _step(step: StepRecord) -> str:
             return f"{name} until {escape(str(step.result))}"
     result = json.dumps(jsonable(step.result), ensure_ascii=False)
     return f"{name} = {escape(short(result, DETAIL))}"
+
+
+def _as_text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(jsonable(value), ensure_ascii=False)
+
+
+def _wanted(question: ChatMessage) -> str:
+    """Return which answers fit a question: its options, or its JSON Schema."""
+    options, schema = question.metadata.get("options"), question.metadata.get("schema")
+    if isinstance(options, list):
+        return short(f"one of: {', '.join(map(str, options))}", RESULT)
+    if isinstance(schema, dict):
+        return short(f"the answer must fit the JSON Schema {_as_text(schema)}", RESULT)
+    return ""
 
 
 def _reason(note: str) -> str:
