@@ -55,5 +55,6 @@ def test_what_fits_a_question_and_what_a_handler_returned_is_shown(
     shown = " ".join(command("tasks", "show", task).out.split())
     assert f"result {returned}" in shown
     assert f"assistant {returned}" in shown
+    assert "reserve failed, try 1: ConnectionError: no route to the ferry" in shown
     assert returned in command("tasks", "replay", task).out
     assert returned in command("tasks", "watch", task).out

@@ -246,6 +246,9 @@ def _step(step: StepRecord) -> str:
             return f"the answer to {name} is kept"
         case "sleep":
             return f"{name} until {escape(str(step.result))}"
+        case "try" if isinstance(step.result, dict):
+            why = escape(short(str(step.result.get("error", "")), DETAIL))
+            return f"[bold]{escape(step.key.name)}[/] failed, try {step.result.get('try')}: {why}"
     result = json.dumps(jsonable(step.result), ensure_ascii=False)
     return f"{name} = {escape(short(result, DETAIL))}"
 
