@@ -4,12 +4,13 @@ Agent code imports the Protocols and value types from here; ``holdfast.open()`` 
 Errors are in ``holdfast.errors``, message blocks in ``holdfast.content``, compaction in
 ``holdfast.memory``, checkpoints of graphs in ``holdfast.checkpoints``, JSON objects by namespace
 and key in ``holdfast.items``, limits on running tasks in ``holdfast.queues``, schedules in
-``holdfast.schedules``, API keys and health in ``holdfast.ops``, and the interfaces that engines
-implement in ``holdfast.spi``.
+``holdfast.schedules``, API keys and health in ``holdfast.ops``, a state without an event loop in
+``holdfast.blocking``, and the interfaces that engines implement in ``holdfast.spi``.
 """
 
 import logging
 
+from holdfast import blocking as blocking
 from holdfast import checkpoints as checkpoints
 from holdfast import content as content
 from holdfast import errors as errors

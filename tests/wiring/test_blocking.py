@@ -23,7 +23,7 @@ AGENT = AgentId.parse("planner/a1")
 
 FORKS = """
 import os, signal, sys, warnings
-import holdfast, holdfast.blocking
+import holdfast
 warnings.simplefilter("ignore")
 with holdfast.blocking.open("memory:") as state:
     child = os.fork()
