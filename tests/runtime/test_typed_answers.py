@@ -27,6 +27,34 @@ class Passenger(BaseModel):
     name: str = Field(min_length=1)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [
+        ("two seats", ": the text is not JSON"),
+        ("{seats: 2}", ": the text is not JSON"),
+        ("2", ""),
+        ([DataBlock([2])], ""),
+    ],
+)
+async def test_an_answer_that_is_no_object_is_refused_with_the_properties_of_the_object(
+    state: State, wrong: Any, reason: str
+) -> None:
+    app = App("asker")
+
+    @app.handler
+    async def ask(task: TaskContext) -> int:
+        order: Order = await task.ask("How many?", schema=Order)
+        return order.seats
+
+    task = await app.submit(state, "go")
+    await app.run_until_idle(state)
+    with pytest.raises(InvalidInputError) as refused:
+        await state.tasks.respond(task.id, ChatMessage.user(wrong))
+    assert str(refused.value) == (
+        f"message: must be a JSON object with the properties seats, cabin (optional){reason}"
+    )
+
+
 async def test_a_typed_question_returns_the_value_also_when_the_handler_runs_again(
     state: State,
 ) -> None:

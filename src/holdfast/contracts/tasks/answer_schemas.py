@@ -51,12 +51,37 @@ def fitting_value(schema: dict[str, Any], answer: ChatMessage) -> Any:
     7
     """
     validator, refused = _compile(schema), list[InvalidInputError]()
-    for value in _candidates(answer):
+    candidates = list(_candidates(answer))
+    for value in candidates:
         try:
             return _checked(validator, value)
         except InvalidInputError as error:
             refused.append(error)
-    raise refused[0]
+    wanted = _properties(schema)
+    if not wanted or isinstance(candidates[0], dict):
+        raise refused[0]
+    write = "" if len(candidates) > 1 or _has_data(answer) else ": the text is not JSON"
+    raise InvalidInputError(
+        "message", f"must be a JSON object with the properties {wanted}{write}"
+    ) from refused[0]
+
+
+def _properties(schema: dict[str, Any]) -> str:
+    """Return the names of the properties, if the schema is of an object that has any."""
+    reference = schema.get("$ref")
+    if isinstance(reference, str) and reference.startswith("#/$defs/"):
+        found = schema.get("$defs", {}).get(reference.removeprefix("#/$defs/"))
+        schema = found if isinstance(found, dict) else {}
+    properties = schema.get("properties")
+    if schema.get("type") != "object" or not isinstance(properties, dict):
+        return ""
+    required = schema.get("required", ())
+    names = [name if name in required else f"{name} (optional)" for name in properties]
+    return ", ".join(names)[:_MOST_OF_AN_ERROR]
+
+
+def _has_data(answer: ChatMessage) -> bool:
+    return any(isinstance(block, DataBlock) for block in answer.content)
 
 
 def _checked(validator: jsonschema_rs.Validator, value: Any) -> Any:
