@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from holdfast import App, State, TaskContext, Worker
-from holdfast.errors import ConfigError, ConflictError, InvalidInputError
+from holdfast.errors import ConfigError, ConflictError, InvalidInputError, NotFoundError
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -67,3 +67,36 @@ async def test_swapped_arguments_of_submit_are_an_error_that_says_so(state: Stat
     with pytest.raises(InvalidInputError, match=r"app\.submit\(state, message\)") as caught:
         await app.submit(message, swapped)
     assert caught.value.field == "state"
+
+
+async def test_a_url_where_a_state_is_wanted_is_an_error_that_says_how_to_open_one() -> None:
+    app = App("writer")
+
+    @app.handler
+    async def write(_task: TaskContext) -> None: ...
+
+    url: Any = "memory:"
+    with pytest.raises(InvalidInputError, match=r"async with holdfast\.open\(url\)"):
+        await app.run_until_idle(url)
+    with pytest.raises(InvalidInputError, match=r"^state: must be an open State, not str"):
+        Worker(app, url)
+
+
+async def test_an_agent_given_by_position_is_an_error_that_names_the_keyword() -> None:
+    agent: Any = "critic"
+    with pytest.raises(ConfigError, match=r"@app\.handler\(agent='critic'\)"):
+        App("writer").handler(agent)
+
+
+async def test_a_task_for_an_agent_without_a_handler_names_those_that_have_one(
+    state: State,
+) -> None:
+    app = App("writer")
+    with pytest.raises(NotFoundError, match=r"agent writer: add one with @app\.handler"):
+        await app.submit(state, "the tides")
+
+    @app.handler
+    async def write(_task: TaskContext) -> None: ...
+
+    with pytest.raises(NotFoundError, match="the app has handlers for writer"):
+        await app.submit(state, "the tides", agent="Writer")

@@ -13,7 +13,7 @@ from holdfast.runtime.app_limits import limits_of
 from holdfast.runtime.handlers import Handler, HandlerFunction, Handlers
 from holdfast.runtime.schedules import ScheduledApp
 from holdfast.runtime.skills import MODES, Provider, Skill, check_modes
-from holdfast.runtime.stores import TaskStores
+from holdfast.runtime.stores import TaskStores, check_state
 from holdfast.values.checks import (
     check_absent_id,
     check_optional_count,
@@ -338,5 +338,6 @@ class App(ScheduledApp):
         # Imported here: the worker module imports this one.
         from holdfast.runtime.worker import Worker  # noqa: PLC0415
 
+        check_state(state)
         worker = Worker(self, state, tenants=[state.tenant], concurrency=concurrency)
         return await worker.run_until_idle()

@@ -125,7 +125,9 @@ class Handlers:
         who = AgentId.parse(agent)
         known = self._by_agent.get(who)
         if not known:
-            raise NotFoundError("handler", str(who), f"no handler for the agent {who}: add one")
+            others = ", ".join(map(str, self._by_agent))
+            hint = f"the app has handlers for {others}" if others else "add one with @app.handler"
+            raise NotFoundError("handler", str(who), f"no handler for the agent {who}: {hint}")
         if version and version not in known:
             raise NotFoundError(
                 "handler", str(who), f"no handler of version {version!r} for the agent {who}"
@@ -141,6 +143,10 @@ def check_function(agent: AgentId, function: HandlerFunction) -> None:
         check_function(agent, function)
     """
     coroutine: object = function
+    if isinstance(coroutine, str):
+        raise ConfigError(
+            f"@app.handler takes the agent by its name: @app.handler(agent={coroutine!r})"
+        )
     if not inspect.iscoroutinefunction(coroutine):
         raise ConfigError(
             f"the handler of {agent} must be an async function: define it with async def"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Protocol
 
@@ -20,6 +21,7 @@ from holdfast.contracts.short_term import ShortTerm
 from holdfast.contracts.tasks.ledger import TaskLedger
 from holdfast.contracts.tasks.work import WorkSignal
 from holdfast.contracts.vectors import VectorStore
+from holdfast.values.errors import InvalidInputError
 from holdfast.values.identity import Agent
 from holdfast.values.owners import MemoryScope
 
@@ -268,6 +270,21 @@ class HandlerStores:
             hits = await task.stores.memory("planner").recall("which database?")
         """
         return self._stores.memory(agent, session_id=session_id)
+
+
+def check_state(state: object) -> None:
+    """Raise ``InvalidInputError`` if a URL or a path was passed as a state.
+
+    ::
+
+        check_state(state)
+    """
+    if isinstance(state, (str, os.PathLike)):
+        raise InvalidInputError(
+            "state",
+            f"must be an open State, not {type(state).__name__}: "
+            "`async with holdfast.open(url) as state:`",
+        )
 
 
 def check_stores(stores: TaskStores) -> None:

@@ -22,7 +22,7 @@ from holdfast.runtime.remember import Remembering
 from holdfast.runtime.rounds import Rounds
 from holdfast.runtime.runner import Ending, Runner, log_fields
 from holdfast.runtime.running_task import RunningTask, Stop
-from holdfast.runtime.stores import TaskStores, check_stores
+from holdfast.runtime.stores import TaskStores, check_state, check_stores
 from holdfast.runtime.ticks import Ticks
 from holdfast.values.checks import check_count, check_id, check_seconds
 from holdfast.values.errors import ConfigError, HoldfastError
@@ -64,6 +64,7 @@ class Worker:
         grace_seconds: float = 30.0,
         watch: Callable[[Ending], None] | None = None,
     ) -> None:
+        check_state(state)
         if not app.agents:
             raise ConfigError(f"the app {app.name} has no handler: add one with @app.handler")
         self.name = check_id("name", name or f"{platform.node()}-{os.getpid()}-{new_ref()[:6]}")
