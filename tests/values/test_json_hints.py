@@ -6,12 +6,14 @@ import dataclasses
 import uuid
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pydantic
 import pytest
 
 from holdfast.values.codec import encode_json
+from holdfast.values.content import ChatMessage
 from holdfast.values.errors import InvalidInputError
 
 
@@ -46,3 +48,24 @@ class Model(pydantic.BaseModel):
 def test_what_is_not_json_says_how_to_store_it(value: object, hint: str) -> None:
     with pytest.raises(InvalidInputError, match=hint):
         encode_json({"a": [value]}, field="state")
+
+
+def test_a_call_that_was_not_awaited_is_refused_with_await() -> None:
+    async def fetch() -> str:
+        return "the page"
+
+    call = fetch()
+    with pytest.raises(InvalidInputError, match=r"state\.a: coroutine is not JSON: await it"):
+        encode_json({"a": call}, field="state")
+    call.close()
+
+
+def test_bytes_are_refused_with_the_store_for_them() -> None:
+    with pytest.raises(InvalidInputError, match=r"bytes is not JSON: store it with blobs\.store"):
+        encode_json({"a": b"%PDF"}, field="state")
+
+
+def test_data_where_content_is_wanted_is_refused_with_the_block_for_it() -> None:
+    data: Any = {"seats": 2}
+    with pytest.raises(InvalidInputError, match=r"not dict: wrap data in \[.*DataBlock\(…\)\]"):
+        ChatMessage.user(data)

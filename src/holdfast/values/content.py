@@ -375,9 +375,9 @@ def _blocks(content: str | Sequence[ContentBlock]) -> list[ContentBlock]:
         return [TextBlock(content)]
     given: object = content
     if not isinstance(given, Iterable) or isinstance(given, (bytes, bytearray, Mapping)):
-        raise InvalidInputError(
-            "content", f"must be text or a list of blocks, not {type(given).__name__}"
-        )
+        kind = type(given).__name__
+        hint = ": wrap data in [holdfast.content.DataBlock(…)]" if kind == "dict" else ""
+        raise InvalidInputError("content", f"must be text or a list of blocks, not {kind}{hint}")
     return list(content)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from datetime import date, datetime
 from decimal import Decimal
 from uuid import UUID
@@ -11,7 +12,7 @@ _HINTS = {
     tuple: "use a list",
     set: "use a list",
     frozenset: "use a list",
-    bytes: "use a BlobStore, or text",
+    bytes: "store it with blobs.store(…), or use text",
     datetime: "use .isoformat()",
     date: "use .isoformat()",
     UUID: "use str(…)",
@@ -27,6 +28,8 @@ def json_hint(value: object) -> str:
     """
     if hint := _HINTS.get(type(value)):
         return hint
+    if inspect.iscoroutine(value):
+        return "await it"
     if hasattr(value, "tolist"):
         # Arrays, and the numbers in them.
         return "use .tolist()"
