@@ -147,7 +147,10 @@ def test_a_worker_on_memory_is_refused(
     for arguments in (("worker", f"{_module(place)}:app"), ("tasks", "list")):
         refused = command(*arguments)
         assert refused.code == 1
-        assert "which other processes cannot read" in refused.err.splitlines()[-1]
+        assert "STORAGE_TYPE is memory, which other processes cannot read" in refused.err
+    monkeypatch.delenv("STORAGE_TYPE")
+    monkeypatch.setenv("DATABASE_URL", "memory:")
+    assert "DATABASE_URL is memory, which" in command("tasks", "list").err
 
 
 def test_the_screen_shows_what_runs_and_how_the_last_ones_ended() -> None:

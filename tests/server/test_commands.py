@@ -139,6 +139,7 @@ async def test_the_app_is_found_or_the_error_says_what_to_write(
     for spec, reply in (
         ("", "module:app"),
         ("no_such_module:app", "no module"),
+        ("agents_of_loading.py:app", "without .py: agents_of_loading:app"),
         ("agents_of_loading:other", "it has app"),
         ("agents_of_loading:asyncio", "is not a holdfast.App"),
         ("agents_of_loading:a-b", "module:app"),

@@ -32,10 +32,10 @@ def load_app(spec: str) -> App:
     except ModuleNotFoundError as error:
         if not f"{module_name}.".startswith(f"{error.name}."):
             raise
-        raise ConfigError(
-            f"there is no module {module_name!r}: run the command in the folder that it is in, "
-            "or install it"
-        ) from None
+        hint = "run the command in the folder that it is in, or install it"
+        if module_name.endswith(".py") and "/" not in module_name:
+            hint = f"a module is written without .py: {module_name.removesuffix('.py')}:{name}"
+        raise ConfigError(f"there is no module {module_name!r}: {hint}") from None
     found = getattr(module, name, None)
     if isinstance(found, App):
         return found

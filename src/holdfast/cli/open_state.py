@@ -34,9 +34,10 @@ def shared_settings(*, alone: bool = False) -> Settings:
     chosen = Settings.from_environment()
     spec = engine_of_settings(chosen)
     if spec is INMEMORY and not alone:
+        variable = "STORAGE_TYPE" if chosen.storage_type else "DATABASE_URL"
         raise ConfigError(
-            "STORAGE_TYPE is memory, which other processes cannot read: "
-            "unset it for the embedded Postgres in .holdfast, or set DATABASE_URL"
+            f"{variable} is memory, which other processes cannot read: "
+            "unset it for the embedded Postgres in .holdfast, or set DATABASE_URL to a server"
         )
     return chosen if spec else dataclasses.replace(chosen, storage_type=EMBEDDED.name)
 
