@@ -13,7 +13,8 @@ from rich.markup import escape
 from holdfast.cli.open_state import open_shared
 from holdfast.cli.options import Json, TaskId, Tenant
 from holdfast.cli.task_ids import full_id
-from holdfast.cli.timeline import draw_head, text_and_data
+from holdfast.cli.timeline import draw_head
+from holdfast.runtime.content import text_and_data
 from holdfast.values.as_json import jsonable
 from holdfast.values.errors import InvalidInputError
 from holdfast.values.formats import clock

@@ -13,8 +13,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from holdfast.cli.format import REASON, state_mark
+from holdfast.runtime.content import as_text, text_and_data
 from holdfast.values.as_json import jsonable
-from holdfast.values.content import ChatMessage, ContentBlock, DataBlock, TextBlock, text_of
+from holdfast.values.content import ChatMessage, ContentBlock, TextBlock
 from holdfast.values.formats import ago, clock, short, span
 from holdfast.values.lifecycle import WAITING, TaskState
 from holdfast.values.tasks.events import (
@@ -166,7 +167,7 @@ def draw_head(task: TaskRecord, children: Sequence[TaskRecord] = ()) -> Table:
     for artifact in task.artifacts:
         table.add_row("artifact", _artifact(artifact, ended=task.terminal))
     if task.result is not None:
-        table.add_row("result", escape(short(_as_text(task.result), RESULT)))
+        table.add_row("result", escape(short(as_text(task.result), RESULT)))
     if task.state in WAITING and task.status_message:
         table.add_row("asks", escape(text_and_data(task.status_message.content)))
         if wanted := _wanted(task.status_message):
@@ -183,16 +184,6 @@ def size_of(parts: Iterable[ContentBlock]) -> str:
     """
     texts = [part.text for part in parts if isinstance(part, TextBlock)]
     return f"{sum(map(len, texts)):,} characters"
-
-
-def text_and_data(parts: Sequence[ContentBlock]) -> str:
-    r"""Return the text of content, and each piece of its data as JSON on a line of its own.
-
-    >>> text_and_data([TextBlock("low tide"), DataBlock({"at": 12})])
-    'low tide\n{"at": 12}'
-    """
-    data = [_as_text(part.data) for part in parts if isinstance(part, DataBlock)]
-    return "\n".join(filter(None, [text_of(parts), *data]))
 
 
 def _goes_on(last: TaskEvent, event: TaskEvent) -> bool:
@@ -253,17 +244,13 @@ def _step(step: StepRecord) -> str:
     return f"{name} = {escape(short(result, DETAIL))}"
 
 
-def _as_text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(jsonable(value), ensure_ascii=False)
-
-
 def _wanted(question: ChatMessage) -> str:
     """Return which answers fit a question: its options, or its JSON Schema."""
     options, schema = question.metadata.get("options"), question.metadata.get("schema")
     if isinstance(options, list):
         return short(f"one of: {', '.join(map(str, options))}", RESULT)
     if isinstance(schema, dict):
-        return short(f"the answer must fit the JSON Schema {_as_text(schema)}", RESULT)
+        return short(f"the answer must fit the JSON Schema {as_text(schema)}", RESULT)
     return ""
 
 

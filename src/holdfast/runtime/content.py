@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any, get_args
 
 from holdfast.contracts.blobs import Blobs
 from holdfast.runtime.offload import LARGE_BYTES, Mark, keep_blob
+from holdfast.values.as_json import jsonable
 from holdfast.values.content import (
     ChatMessage,
     ContentBlock,
     DataBlock,
     DocumentBlock,
     TextBlock,
+    text_of,
 )
 from holdfast.values.errors import InvalidInputError
 
@@ -96,3 +99,22 @@ def _kind(content: object) -> str:
     return (
         f"{name} of {next(type(one).__name__ for one in content if not isinstance(one, _BLOCKS))}"
     )
+
+
+def as_text(value: object) -> str:
+    """Return a text as it is, and any other value as JSON.
+
+    >>> as_text("low tide"), as_text({"at": 12})
+    ('low tide', '{"at": 12}')
+    """
+    return value if isinstance(value, str) else json.dumps(jsonable(value), ensure_ascii=False)
+
+
+def text_and_data(parts: Sequence[ContentBlock]) -> str:
+    r"""Return the text of content, and each piece of its data as JSON on a line of its own.
+
+    >>> text_and_data([TextBlock("low tide"), DataBlock({"at": 12})])
+    'low tide\n{"at": 12}'
+    """
+    data = [as_text(part.data) for part in parts if isinstance(part, DataBlock)]
+    return "\n".join(filter(None, [text_of(parts), *data]))

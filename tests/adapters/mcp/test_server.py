@@ -12,7 +12,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 import holdfast
-from holdfast import State
+from holdfast import App, State, TaskContext
 from holdfast.adapters.mcp import MemoryGraph
 from tests.adapters.mcp.clients import caller, connected, ours, started
 
@@ -83,6 +83,35 @@ async def test_a_task_is_submitted_once_listed_and_cancelled(state: State) -> No
         assert found["messages"] == ["user: Tides of Brest?"]
         assert (await _call(client, "cancel_task", id=made["id"]))["state"] == "canceled"
         assert "task" in await _error(client, "get_task", id="no-task")
+
+
+async def test_a_task_shows_what_fits_its_question_and_what_its_agent_returned(
+    state: State,
+) -> None:
+    app = App("booker")
+    schema = {"type": "object", "properties": {"seats": {"type": "integer"}}, "required": ["seats"]}
+
+    @app.handler
+    async def book(task: TaskContext) -> dict[str, Any]:
+        order = await task.ask("How many seats?", schema=schema, name="order")
+        day = await task.ask("Which day?", options=["Monday", "Tuesday"], name="day")
+        return {"seats": order["seats"], "day": day}
+
+    async with connected(caller(state)) as client:
+        task = (await _call(client, "submit_task", agent="booker", text="the ferry"))["id"]
+        await app.run_until_idle(state)
+        asked = await _call(client, "get_task", id=task)
+        assert (asked["question"], asked["answer_schema"]) == ("How many seats?", schema)
+        assert "properties seats" in await _error(client, "answer_task", id=task, text="two")
+        await _call(client, "answer_task", id=task, text='{"seats": 2}')
+        await app.run_until_idle(state)
+        asked = await _call(client, "get_task", id=task)
+        assert (asked["options"], asked["answer_schema"]) == (["Monday", "Tuesday"], None)
+        await _call(client, "answer_task", id=task, text="Monday")
+        await app.run_until_idle(state)
+        done = await _call(client, "get_task", id=task)
+        assert done["result"] == {"seats": 2, "day": "Monday"}
+        assert done["messages"][-1] == 'assistant: {"seats": 2, "day": "Monday"}'
 
 
 async def test_owners_see_only_their_own_graph_facts_boards_and_tasks(state: State) -> None:

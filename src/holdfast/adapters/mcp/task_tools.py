@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
 from holdfast.adapters.mcp.tool import Caller, Limit, Tool
+from holdfast.runtime.content import text_and_data
 from holdfast.values.content import ChatMessage
 from holdfast.values.errors import NotFoundError
 from holdfast.values.lifecycle import WAITING
@@ -47,7 +48,14 @@ class AnswerTask(msgspec.Struct):
     """The arguments of ``answer_task``."""
 
     id: Annotated[str, Meta(min_length=1, description="The id of the task.")]
-    text: Annotated[str, Meta(min_length=1, description="The answer to its question.")]
+    text: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            description="The answer to its question: one of its options, or JSON that fits its "
+            "answer_schema, where it has them.",
+        ),
+    ]
 
 
 class TaskAnswer(msgspec.Struct):
@@ -61,9 +69,18 @@ class TaskAnswer(msgspec.Struct):
     question: str
     """The question that the task asks; empty unless the task waits for an answer."""
 
+    options: list[str]
+    """The answers that the question takes; empty if it takes others too."""
+
+    answer_schema: dict[str, Any] | None
+    """The JSON Schema that the answer must fit, as JSON text; null if any text is an answer."""
+
     messages: list[str]
     artifacts: list[str]
     """The names of the artifacts that the task has produced."""
+
+    result: Any = None
+    """What the agent returned; only of ``get_task``."""
 
 
 class Tasks(msgspec.Struct):
@@ -84,7 +101,7 @@ async def _get_task(caller: Caller, asked: TaskId) -> TaskAnswer:
     found = await caller.state.tasks.get(asked.id, messages_limit=20, max_bytes=_TASK_BYTES)
     if found is None:
         raise NotFoundError("task", asked.id)
-    return _task(found)
+    return msgspec.structs.replace(_task(found), result=found.result)
 
 
 async def _submit_task(caller: Caller, asked: SubmitTask) -> TaskAnswer:
@@ -103,16 +120,18 @@ async def _cancel_task(caller: Caller, asked: TaskId) -> TaskAnswer:
 
 
 def _task(found: TaskRecord) -> TaskAnswer:
-    waits = found.state in WAITING
-    question = found.status_message.text if waits and found.status_message else ""
+    asked = found.status_message if found.state in WAITING else None
+    wanted = asked.metadata if asked else {}
     return TaskAnswer(
         found.id,
         str(found.agent),
         str(found.state),
         found.updated_at.isoformat(),
         found.note,
-        question,
-        [f"{one.role}: {one.text}" for one in found.messages],
+        text_and_data(asked.content) if asked else "",
+        wanted.get("options") or [],
+        wanted.get("schema"),
+        [f"{one.role}: {text_and_data(one.content)}" for one in found.messages],
         [one.name or one.id for one in found.artifacts],
     )
 
@@ -130,7 +149,7 @@ TASK_TOOLS = (
     Tool(
         "get_task",
         "Get Task",
-        "Return a durable task with its newest messages.",
+        "Return a durable task with its newest messages, its question and its result.",
         TaskId,
         TaskAnswer,
         _get_task,
