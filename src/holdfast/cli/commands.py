@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from dotenv import load_dotenv
@@ -67,6 +68,34 @@ app.add_typer(embed.app, name="embed", rich_help_panel=_KEEP)
 app.add_typer(graph.app, name="graph", rich_help_panel=_KEEP)
 app.add_typer(bench.app, name="bench", rich_help_panel=_PROVE)
 app.command(rich_help_panel=_PROVE)(chaos.chaos)
+
+
+def command() -> Any:
+    """Return the command, with helps that fill any width: Typer keeps line ends of docstrings.
+
+    ::
+
+        command()()
+    """
+    made = typer.main.get_command(app)
+    _fill_helps(made)
+    return made
+
+
+def _fill_helps(made: Any) -> None:
+    made.help = _without_line_ends(made.help or "")
+    for inner in getattr(made, "commands", {}).values():
+        _fill_helps(inner)
+
+
+def _without_line_ends(text: str) -> str:
+    paragraphs = inspect.cleandoc(text).split("\n\n")
+    # An example is indented, and an entry of a list may be.
+    kept = ("\n ", "\n- ")
+    return "\n\n".join(
+        one if any(begin in f"\n{one}" for begin in kept) else one.replace("\n", " ")
+        for one in paragraphs
+    )
 
 
 def _tell_version(wanted: bool) -> None:
