@@ -39,6 +39,14 @@ async def test_a_link_logs_in_and_leaves_the_address(state: State) -> None:
     assert "used already" in again.text
 
 
+@pytest.mark.parametrize("path", ["/", "/studio/"])
+async def test_an_address_without_the_page_leads_to_the_first_page(state: State, path: str) -> None:
+    async with Visitor(state) as visitor:
+        visitor.client.cookies.clear()
+        response = await visitor.get(path)
+    assert (response.status_code, response.headers["location"]) == (303, "/studio")
+
+
 async def test_a_cookie_over_https_is_secure(state: State) -> None:
     access = Access()
     app = studio(state, access, hosts=HOSTS, secure=True)

@@ -134,6 +134,9 @@ class Guard:
             raise RefusedError(421, "Wrong host name", text)
         if fixed:
             return self._inner
+        if request.url.path in {"/", f"{PREFIX}/"} and request.method == "GET":
+            # The cookie of a session is not sent to "/".
+            return RedirectResponse(PREFIX, 303)
         if request.url.path == f"{PREFIX}/login":
             return await self._log_in(request)
         session = await self._session(request)
