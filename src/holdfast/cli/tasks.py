@@ -44,11 +44,6 @@ app = typer.Typer(
     help="Look at durable tasks, and act on them. As an operator you see the tasks of all owners.",
     no_args_is_help=True,
 )
-app.command("watch")(tasks_watch.watch)
-app.command("replay")(tasks_replay.replay)
-tasks_many.add_to(app)
-tasks_changes.add_to(app)
-tasks_links.add_to(app)
 _out = Console(highlight=False)
 _err = Console(highlight=False, stderr=True)
 
@@ -383,3 +378,11 @@ def fork(
         lambda ledger, found: ledger.fork(found, at, message=said, owner=ANY_OWNER, submit_key=key),
         as_json=as_json,
     )
+
+
+# In the order of the help: what is used most stands first.
+app.command("watch")(tasks_watch.watch)
+app.command("replay")(tasks_replay.replay)
+tasks_many.add_to(app)
+tasks_changes.add_to(app)
+tasks_links.add_to(app)
