@@ -102,6 +102,13 @@ WRONG_SENDS = [
         "configuration.taskPushNotificationConfig.url: is required",
     ),
     (
+        _send(metadata={"holdfast.agent": "tester"}),
+        (
+            "message.metadata.holdfast.agent: write it into the metadata of the request, "
+            "beside message"
+        ),
+    ),
+    (
         _send() | {"metadata": {"holdfast.agent": "nobody"}},
         "metadata.holdfast.agent: there is no such agent: must be one of tester",
     ),

@@ -137,6 +137,11 @@ class Intake:
                 raise InvalidParamsError(
                     message=f"metadata.{reserved}: is set by schedules: use another name"
                 )
+        if AGENT in params.message.metadata:
+            raise InvalidParamsError(
+                message=f"message.metadata.{AGENT}: write it into the metadata of the request, "
+                "beside message"
+            )
         named = metadata.pop(AGENT, None)
         if named is None:
             own = self._app.agent in self._app.agents or len(self._app.agents) != 1
