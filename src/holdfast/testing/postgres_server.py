@@ -53,7 +53,7 @@ class PostgresServer:
         command = [
             str(program("postgres", major=self.major)),
             *("-D", str(self.data), "-k", str(self.folder), "-p", str(self.port)),
-            *("-c", "listen_addresses=127.0.0.1", "-c", "max_connections=60"),
+            *("-c", "listen_addresses=127.0.0.1", "-c", "max_connections=200"),
             *("-c", "log_min_messages=warning"),
             *self.options,
         ]

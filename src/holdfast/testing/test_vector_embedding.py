@@ -13,7 +13,12 @@ from holdfast.testing.embedders import FlakyEmbedder
 from holdfast.testing.harness import Harness
 from holdfast.values.content import ContentBlock, ImageBlock, TextBlock
 from holdfast.values.documents import Document
-from holdfast.values.errors import EngineError, InvalidInputError, NotSupportedError
+from holdfast.values.errors import (
+    AlreadyExistsError,
+    EngineError,
+    InvalidInputError,
+    NotSupportedError,
+)
 
 CONTRACT = "vectors"
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -55,6 +60,11 @@ async def test_another_dimension_is_an_error_that_names_both(store: VectorStore)
         await store.add([_document("b", [1.0, 0.0, 0.0])])
     with pytest.raises(InvalidInputError, match=r"\b1\b.*\b2\b"):
         await store.search([1.0])
+    # Whatever the order, an id that is there is reported first.
+    wrong, there = _document("b", [1.0, 0.0, 0.0]), _document("a", EAST)
+    for batch in ([wrong, there], [there, wrong]):
+        with pytest.raises(AlreadyExistsError):
+            await store.add(batch)
 
 
 async def test_a_collection_without_documents_forgets_its_dimension(store: VectorStore) -> None:

@@ -100,9 +100,10 @@ class InMemoryVectors(VectorStorage):
         """Store documents, all or none."""
         held = self._data.collections.get(collection)
         fixed = held.dimension if held else len(drafts[0].vector)
-        for at, draft in enumerate(drafts):
+        for draft in drafts:
             if held and draft.id in held.rows and not replace:
                 raise AlreadyExistsError("document", draft.id)
+        for at, draft in enumerate(drafts):
             check_dimension(f"documents[{at}].embedding", draft.vector, fixed)
         held = self._data.collections.setdefault(collection, _Collection(fixed))
         held.view = None
