@@ -59,7 +59,10 @@ def test_the_demo_survives_its_kills_and_repeats_nothing(place: Path) -> None:
     assert verdict["killed"] == ["worker", "worker", "service", "postgres"]
     assert (verdict["kills"], verdict["workers"]) == (4, 3)
     assert verdict["steps_executed"] == {"fetch": 1, "read": 1, "draft": 1, "publish": 1}
-    assert verdict["steps_begun"] == {"fetch": 1, "read": 1, "draft": 2, "publish": 1}
+    # The worker is killed in its draft. One that stands still for longer than its lease of two
+    # seconds, beside other work, loses its task and begins again too.
+    assert verdict["steps_begun"]["draft"] >= 2
+    assert min(verdict["steps_begun"].values()) == 1
     assert verdict["repeated_steps"] == 0
     assert verdict["artifact_identical"]
     assert verdict["question_survived"]
