@@ -155,10 +155,12 @@ async def _append_each(history: History, said: Sequence[TaskMessage]) -> None:
     """Append the messages of a task one by one, those with an id that is in use under another."""
     for one in said:
         try:
-            await history.append(one.agent, one.message, **_where(one))
-        except ConflictError:
-            await history.append(one.agent, _renamed(one), **_where(one))
-        except InvalidInputError as error:
+            try:
+                await history.append(one.agent, one.message, **_where(one))
+            except ConflictError:
+                await history.append(one.agent, _renamed(one), **_where(one))
+        except (ConflictError, InvalidInputError) as error:
+            # A client knows the id of its task, and so the other id: it may be in use as well.
             _log.error(
                 "message %s of task %s cannot be copied: %s", one.message.id, one.task_id, error
             )
