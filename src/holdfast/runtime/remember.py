@@ -113,6 +113,7 @@ class Remembering:
         """Append messages to the transcripts of their contexts, those of many tasks at once."""
         batch: list[list[TaskMessage]] = []
         entries: list[LogEntry] = []
+        size = 0
         for _, group in groupby(said, key=lambda one: one.task_id):
             messages = list(group)
             history = self._history(stores.history, messages[0])
@@ -125,9 +126,10 @@ class Remembering:
                 continue
             batch.append(messages)
             entries += found
-            if sum(len(one.body) for one in entries) > MOST_CHARACTERS:
+            size += sum(len(one.body) for one in found)
+            if size > MOST_CHARACTERS:
                 await self._append(stores.history, batch, entries)
-                batch, entries = [], []
+                batch, entries, size = [], [], 0
         await self._append(stores.history, batch, entries)
 
     async def _append(
@@ -139,7 +141,7 @@ class Remembering:
         except (ConflictError, InvalidInputError):
             # Clients choose the ids of messages, and may use the same id twice in a context.
             for messages in batch:
-                await _append_each(self._history(history, messages[0]), messages)
+                await _append_all(self._history(history, messages[0]), messages)
 
     def _history(self, history: History, one: TaskMessage) -> History:
         if not one.owner:
@@ -149,6 +151,14 @@ class Remembering:
 
 def _where(one: TaskMessage) -> dict[str, str]:
     return {"session_id": one.session_id, "run_id": one.task_id}
+
+
+async def _append_all(history: History, said: Sequence[TaskMessage]) -> None:
+    """Append the messages of a task together, or one by one if the id of one is in use."""
+    try:
+        await history.append_many(said[0].agent, [one.message for one in said], **_where(said[0]))
+    except (ConflictError, InvalidInputError):
+        await _append_each(history, said)
 
 
 async def _append_each(history: History, said: Sequence[TaskMessage]) -> None:
