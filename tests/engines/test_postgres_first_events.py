@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -18,6 +19,11 @@ from tests.engines.postgres_database import connected, migrated_database
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 ANA, BOB = AgentId("writer", "ana"), AgentId("writer", "bob")
 STORE = "SELECT * FROM holdfast.store_events('default', $1, $2, $3, $4, $5, $6, $7, NULL::text[])"
+
+SLOW = """
+    CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN IF NEW.id LIKE 'm%' THEN PERFORM pg_sleep(0.2); END IF; RETURN NEW; END $$;
+    CREATE TRIGGER slow BEFORE UPDATE ON holdfast.sessions FOR EACH ROW EXECUTE FUNCTION slow()"""
 
 
 def _event(session: str, number: int, agent: AgentId = ANA) -> Event:
@@ -85,3 +91,44 @@ async def test_a_session_that_another_batch_makes_meanwhile_goes_on_after_it() -
         seqs = await first.fetch("SELECT id, seq FROM holdfast.sessions ORDER BY id")
     assert placed == [(1, 1, 1), (2, 1, 2), (3, 1, 2)]
     assert [tuple(row) for row in seqs] == [("a", 1), ("b", 2), ("c", 2)]
+
+
+async def test_two_batches_never_wait_for_each_other() -> None:
+    """Neither where the first one makes a session that the other one is waiting to append to."""
+
+    def columns(*sessions: str, of: str) -> tuple[list[Any], ...]:
+        many = len(sessions)
+        ids = [f"{of}-{at}" for at in range(many)]
+        times = [datetime.now(UTC)] * many
+        return list(sessions), ["a"] * many, ["note"] * many, ids, [""] * many, times, ["{}"] * many
+
+    watch = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+    async with (
+        migrated_database() as url,
+        connected(url) as first,
+        connected(url) as second,
+        connected(url) as third,
+        connected(url) as watcher,
+    ):
+        for one in (first, second, third):
+            await one.execute("SELECT set_config('holdfast.tenant', 'default', false)")
+
+        async def until_waiting(many: int) -> None:
+            while await watcher.fetchval(watch) < many:
+                await asyncio.sleep(0.01)
+
+        await first.fetch(STORE, *columns("b", of="known"))
+        # Slow enough that each batch has made or locked a session before the other one goes on.
+        await watcher.execute(SLOW)
+        for at in range(3):
+            held = first.transaction()
+            await held.start()
+            await first.fetch(STORE, *columns(f"m{at}", f"n{at}", of=f"first{at}"))
+            known = second.fetch(STORE, *columns("b", f"m{at}", f"z{at}", of=f"second{at}"))
+            waits = asyncio.create_task(known)
+            await until_waiting(1)
+            new = third.fetch(STORE, *columns(f"c{at}", f"m{at}", f"z{at}", of=f"third{at}"))
+            waits_too = asyncio.create_task(new)
+            await until_waiting(2)
+            await held.commit()
+            await asyncio.gather(waits, waits_too)

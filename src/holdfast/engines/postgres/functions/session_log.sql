@@ -266,7 +266,8 @@ BEGIN
         INSERT INTO holdfast.sessions (tenant, id, agent, started_at, seq)
         SELECT the_tenant, g.session, g.agent, holdfast.now(), g.events FROM given g
         ORDER BY g.session COLLATE "C"
-        ON CONFLICT DO NOTHING RETURNING id
+        -- A session that is there is locked, and not changed: all are locked in the order of their ids.
+        ON CONFLICT (tenant, id) DO UPDATE SET seq = excluded.seq WHERE false RETURNING id
     )
     SELECT (SELECT count(*) FROM given), array_agg(n.id) INTO wanted, made FROM inserted n;
     IF cardinality(made) IS DISTINCT FROM wanted THEN
