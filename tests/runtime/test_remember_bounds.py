@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import holdfast
-from holdfast import App, ChatMessage, Settings, TaskContext
+from holdfast import App, ChatMessage, Settings, State, TaskContext
 from holdfast.values.ids import new_ref
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -50,3 +50,17 @@ async def test_all_of_it_is_copied(database: str, monkeypatch: pytest.MonkeyPatc
         assert sorted(texts) == sorted(
             [f"{at} {WORD}" for at in range(8)] + [f"heard {at}" for at in range(8)]
         )
+
+
+async def test_a_long_message_that_is_not_copied_hides_none_of_its_context(state: State) -> None:
+    contexts = [(f"c{at}", None) for at in range(100)]
+    for session_id, _ in contexts:
+        await state.tasks.submit("writer", ChatMessage.user("tide"), session_id=session_id)
+    # Of an agent that is not asked for; two of them exceed what one context of a hundred may take.
+    for _ in range(2):
+        long = ChatMessage.user("x" * 200_000)
+        await state.tasks.submit("reader", long, session_id="c7")
+    found = await state.tasks.messages_of_contexts(contexts, agents=["writer"])
+    assert sorted((one.session_id, one.message.text) for one in found) == sorted(
+        (session_id, "tide") for session_id, _ in contexts
+    )

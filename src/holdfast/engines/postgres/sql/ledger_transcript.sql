@@ -5,14 +5,15 @@ SELECT * FROM holdfast.resting_messages($1, $2, $3, $4);
 
 -- name: of_contexts
 -- Of the last $5 messages of each context ($2 owners, $3 ids), as many as fit so many bytes ($6), those
--- whose tasks are not copied ($4 agents); and whether some do not fit.
+-- whose tasks are not copied ($4 agents); and of a context where some do not fit, also the last one.
 SELECT t.id, t.agent, t.owner, t.context_id, t.version, m.message_id, m.written_at, m.seq, m.body,
-       m.cut
+       m.cut, NOT t.copied AND t.agent = ANY ($4::text[]) AS wanted
 FROM unnest($2::text[], $3::text[]) WITH ORDINALITY AS c (owner, id, at)
 CROSS JOIN LATERAL (
     SELECT f.*, bool_or(NOT f.fits) OVER () AS cut
     FROM (
-        SELECT l.*, row_number() OVER newer = 1
+        SELECT l.*, row_number() OVER newer = 1 AS last,
+               row_number() OVER newer = 1
                    OR sum(octet_length(l.body)) OVER newer <= $6::bigint AS fits
         FROM (
             SELECT e.* FROM holdfast.task_events e
@@ -25,7 +26,7 @@ CROSS JOIN LATERAL (
     ) f
 ) m
 JOIN holdfast.tasks t ON t.tenant = $1 AND t.id = m.task_id
-WHERE m.fits AND NOT t.copied AND t.agent = ANY ($4::text[])
+WHERE m.fits AND (NOT t.copied AND t.agent = ANY ($4::text[]) OR m.cut AND m.last)
 ORDER BY c.at, m.stored;
 
 -- name: mark

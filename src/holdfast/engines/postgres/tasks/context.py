@@ -75,7 +75,8 @@ class PostgresContexts(LedgerView, ContextStorage):
             _TRANSCRIPT["of_contexts"], self._tenant, owners, ids, names, last, most, safe=True
         )
         more = {_key(row) for row in rows if row["cut"]} if len(keys) > 1 else set()
-        found = [_to_said(row[:-1]) for row in rows if not more or _key(row) not in more]
+        wanted = (row for row in rows if row["wanted"] and _key(row) not in more)
+        found = [_to_said(row[:-2]) for row in wanted]
         for key in more:
             found += await self.context_messages([key], agents, last)
         return found
