@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from holdfast import App, ChatMessage, State, TaskContext
 from holdfast.contracts.history import History
 from holdfast.spi.log_entry import LogEntry
+from holdfast.values.owners import MemoryScope
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 COUNT = 24
@@ -89,3 +91,21 @@ async def test_an_owners_view_takes_no_entries_of_another_owner(state: State) ->
     await state.for_owner("bob").history.append_checked(bobs)
     await state.history.append_checked(bobs)
     assert await state.for_owner("bob").history.count_messages("writer", session_id="s1") == 1
+
+
+async def test_an_owners_view_takes_no_entries_of_another_owners_agent(state: State) -> None:
+    def said(owner: str, memory: MemoryScope = "owner") -> list[LogEntry]:
+        history = state.for_owner(owner, memory=memory).history
+        return history.checked("writer", [ChatMessage.user("tide")], session_id="s1", run_id="r1")
+
+    theirs = dataclasses.replace(said("ana")[0], agent=said("bob")[0].agent)
+    nobodys = dataclasses.replace(said("")[0], agent=said("bob")[0].agent)
+    refused = r"entries\[0\]: is not of an agent of this owner"
+    for memory in ("owner", "shared"):
+        with pytest.raises(ValueError, match=refused):
+            await state.for_owner("ana", memory=memory).history.append_checked([theirs])
+        with pytest.raises(ValueError, match=refused):
+            await state.for_owner("", memory=memory).history.append_checked([nobodys])
+        await state.for_owner("ana", memory=memory).history.append_checked(said("ana", memory))
+        await state.for_owner("", memory=memory).history.append_checked(said("", memory))
+    assert not await state.for_owner("bob").episodes.recall("writer", "tide")

@@ -274,6 +274,8 @@ class History(Front, HistoryStore):
         for at, entry in enumerate(entries):
             if not self._scope.owns(entry.session):
                 raise InvalidInputError(f"entries[{at}]", "is not in a session of this owner")
+            if not self._scope.owns_agent(entry.agent):
+                raise InvalidInputError(f"entries[{at}]", "is not of an agent of this owner")
         unique = list(distinct(entries).values())
         if unique:
             await self._storage.append_across(unique)

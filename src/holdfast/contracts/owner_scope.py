@@ -103,6 +103,16 @@ class OwnerScope:
             return not id.startswith(RESERVED)
         return id.startswith(owned_id(self.owner, ""))
 
+    def owns_agent(self, agent: str) -> bool:
+        """Return whether the owner writes under a stored id of an agent; a whole tenant under any.
+
+        >>> OwnerScope("ana").owns_agent("holdfast.owner:3:bob:planner")
+        False
+        """
+        if self.knower:
+            return agent.startswith(owned_id(self.knower, ""))
+        return not (self.owner or self.is_confined) or not agent.startswith(RESERVED)
+
     def own(self, id: str) -> str:
         """Return the caller's id for a stored one; an id of another owner stays as it is."""
         owner, own = split_owned(id)
