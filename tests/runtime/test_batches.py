@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import pytest
 
 from holdfast.runtime.batches import Batches
+from holdfast.values.errors import TimedOutError
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 trace: contextvars.ContextVar[str] = contextvars.ContextVar("trace", default="")
@@ -90,3 +91,31 @@ async def test_a_request_runs_in_the_context_of_its_first_item() -> None:
     go_on.set()
     await asyncio.gather(*waiting)
     assert seen == ["trace 0", "trace 1"]
+
+
+async def test_none_waits_for_ever_for_a_request_that_was_cancelled() -> None:
+    begun = asyncio.Event()
+
+    async def send(items: list[int]) -> Sequence[int]:
+        if items == [0]:
+            begun.set()
+            await asyncio.Event().wait()
+        if 7 in items:
+            raise asyncio.CancelledError
+        return items[:-1] if 8 in items else items
+
+    batches: Batches[int, int] = Batches(send, most=2)
+    waiting = [asyncio.create_task(batches.add(0))]
+    await begun.wait()
+    waiting += [asyncio.create_task(batches.add(at)) for at in range(1, 5)]
+    await asyncio.sleep(0)
+    assert batches._sender is not None
+    batches._sender.cancel()
+    async with asyncio.timeout(5):
+        found = await asyncio.gather(*waiting, return_exceptions=True)
+        assert [type(one) for one in found] == [TimedOutError] * 5
+        with pytest.raises(TimedOutError, match="cancelled"):
+            await batches.add(7)
+        with pytest.raises(ValueError, match="shorter"):
+            await batches.add(8)
+        assert await batches.add(9) == 9

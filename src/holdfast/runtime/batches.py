@@ -7,6 +7,8 @@ import contextvars
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
+from holdfast.values.errors import TimedOutError
+
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -20,7 +22,8 @@ class _Waiting(NamedTuple, Generic[T, R]):
 class Batches(Generic[T, R]):
     """A queue of items of one kind. ``send`` returns the answer, or an error, for each item.
 
-    An error that ``send`` raises is that of each item. At most ``most`` items are sent at once.
+    An error that ``send`` raises is that of each item. If it is cancelled, each item gets a
+    ``TimedOutError``. At most ``most`` items are sent at once.
 
     ::
 
@@ -49,22 +52,41 @@ class Batches(Generic[T, R]):
         return await answer
 
     async def _work(self) -> None:
-        while self._waiting:
-            batch, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
-            # In the context of its first item: a trace shows the request below that task.
-            sending = self._sent(batch)
-            await asyncio.create_task(sending, context=batch[0].context)
+        try:
+            while self._waiting:
+                batch, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
+                # In the context of its first item: a trace shows the request below that task.
+                sending = self._sent(batch)
+                await asyncio.create_task(sending, context=batch[0].context)
+        except asyncio.CancelledError:
+            # What still waits would be sent only when another item is added.
+            _refuse(self._waiting)
+            self._waiting = []
+            raise
 
     async def _sent(self, batch: list[_Waiting[T, R]]) -> None:
-        answers: Sequence[R | Exception]
+        answers: list[tuple[_Waiting[T, R], R | Exception]]
         try:
-            answers = await self._send([one.item for one in batch])
+            answered = await self._send([one.item for one in batch])
+            answers = list(zip(batch, answered, strict=True))
         except Exception as error:  # noqa: BLE001 - each that waits raises it
-            answers = [error] * len(batch)
-        for one, answer in zip(batch, answers, strict=True):
+            answers = [(one, error) for one in batch]
+        except asyncio.CancelledError:
+            _refuse(batch)
+            me = asyncio.current_task()
+            if me is not None and me.cancelling():
+                raise
+            return
+        for one, answer in answers:
             if one.answer.done():
                 continue
             if isinstance(answer, Exception):
                 one.answer.set_exception(answer)
             else:
                 one.answer.set_result(answer)
+
+
+def _refuse(waiting: list[_Waiting[T, R]]) -> None:
+    for one in waiting:
+        if not one.answer.done():
+            one.answer.set_exception(TimedOutError("batch", "the request was cancelled"))
