@@ -231,6 +231,37 @@ async def test_what_the_ledger_refuses_of_one_task_does_not_keep_others_from_end
     assert [str(task.state) for task in ended] == ["completed", "failed", "completed"]
 
 
+@pytest.mark.parametrize("error", [UnavailableError("l", "lost"), EngineError("l", "of another")])
+async def test_a_task_whose_completion_was_stored_ended_though_the_answer_was_lost(
+    state: State, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """The error may be that of another task of the same request, after this one was stored."""
+    complete, lost = Ledger.complete_many, [error]
+
+    async def losing(self: Any, ends: Any) -> Any:
+        reached = await complete(self, ends)
+        if lost:
+            raise lost.pop()
+        return reached
+
+    monkeypatch.setattr(Ledger, "complete_many", losing)
+
+    async def work(task: TaskContext) -> str:
+        return task.message.text
+
+    app, endings = _app(work), list[tuple[str, TaskState | None]]()
+    tasks = [await app.submit(state, text) for text in ("one", "two", "three")]
+    worker = Worker(
+        app,
+        state,
+        tenants=[state.tenant],
+        watch=lambda ending: endings.append((ending.task_id, ending.state)),
+    )
+    await worker.run_until_idle()
+    assert sorted(endings) == sorted((task.id, TaskState.COMPLETED) for task in tasks)
+    assert [(await _now(state, task.id)).result for task in tasks] == ["one", "two", "three"]
+
+
 async def _refusing(*_given: Any, **_how: Any) -> None:
     raise EngineError("ledger", "the row is too large")
 

@@ -7,8 +7,14 @@ from collections.abc import Sequence
 from holdfast.contracts.tasks.ledger import TaskLedger
 from holdfast.runtime.batches import Batches
 from holdfast.runtime.running_task import RunningTask
-from holdfast.values.errors import TimedOutError, UnavailableError
+from holdfast.values.errors import (
+    HoldfastError,
+    LeaseLostError,
+    TimedOutError,
+    UnavailableError,
+)
 from holdfast.values.lifecycle import TaskState
+from holdfast.values.owners import ANY_OWNER
 from holdfast.values.tasks.records import Completion
 
 AT_ONCE = 50
@@ -50,6 +56,20 @@ class Completions:
             ended = await self._ledger.transition(
                 end.lease, TaskState.COMPLETED, message=end.message, result=end.result
             )
+        except LeaseLostError as error:
+            return await self._before(end) or error
         except Exception as error:  # noqa: BLE001 - the task's run raises it
             return error
         return ended.state
+
+    async def _before(self, end: Completion) -> TaskState | None:
+        """Return the state of a task that an earlier call completed and whose answer was lost."""
+        try:
+            found = await self._ledger.get(
+                end.lease.task_id, owner=ANY_OWNER, messages_limit=0, artifacts=False
+            )
+        except HoldfastError:
+            return None
+        if found is None or found.fence != end.lease.fence:
+            return None
+        return found.state if found.state is TaskState.COMPLETED else None
