@@ -131,7 +131,8 @@ BEGIN
             version = t.version + CASE WHEN g.message_id IS NULL THEN 1 ELSE 2 END,
             transitions = t.transitions + 1, worker = '', lane = '',
             lease_expires_at = NULL, run_after = NULL, pause_requested = false,
-            ask_kind = NULL, ask_name = NULL, ask_occurrence = NULL, result = g.result
+            ask_kind = NULL, ask_name = NULL, ask_occurrence = NULL, ask_form = NULL,
+            waits_for = 0, waits_topic = NULL, result = g.result
         FROM given g
         -- Found by its id, and not by an index on tasks at work.
         WHERE t.tenant = in_tenant AND t.id = ANY (in_ids) AND t.id = g.id
