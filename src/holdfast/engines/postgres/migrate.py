@@ -220,6 +220,8 @@ async def _apply(connection: Any, one: Migration | FunctionFile) -> None:
         return
     # CREATE INDEX CONCURRENTLY and the like cannot run in a transaction, and several statements
     # sent together are one. Such a file must be safe to run again.
+    for [drop_index] in await connection.fetch(_SQL["drop_broken"], one.sql):
+        await connection.execute(drop_index)
     for statement in one.sql.split(";\n"):
         if statement.strip():
             await connection.execute(statement)

@@ -40,6 +40,15 @@ SELECT set_config('statement_timeout', $1, false);
 -- One migrating process at a time: whether it is this one.
 SELECT pg_try_advisory_lock($1);
 
+-- name: drop_broken
+-- What drops the indexes of a migration ($1 its text) whose concurrent creation was interrupted: they exist,
+-- and no statement uses them.
+SELECT format('DROP INDEX CONCURRENTLY IF EXISTS holdfast.%I', c.relname)
+FROM pg_catalog.pg_index i
+JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid
+WHERE c.relnamespace = to_regnamespace('holdfast') AND NOT i.indisvalid
+    AND c.relname = ANY (regexp_split_to_array($1, '[^a-z0-9_]+'));
+
 -- name: prepare_citus
 -- On a database that Citus distributes: a function that several nodes have is created over one connection to each.
 SELECT set_config('citus.multi_shard_modify_mode', 'sequential', false),
