@@ -55,6 +55,24 @@ async def test_an_answer_that_is_no_object_is_refused_with_the_properties_of_the
     )
 
 
+async def test_definitions_of_a_draft_that_does_not_know_them_do_not_matter(state: State) -> None:
+    schema = {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "$defs": [{"type": "object", "properties": {"seats": {}}}],
+        "$ref": "#/$defs/0",
+    }
+    app = App("asker")
+
+    @app.handler
+    async def ask(task: TaskContext) -> None:
+        await task.ask("How many?", schema=schema)
+
+    task = await app.submit(state, "go")
+    await app.run_until_idle(state)
+    with pytest.raises(InvalidInputError, match='not of type "object"'):
+        await state.tasks.respond(task.id, ChatMessage.user("two"))
+
+
 async def test_a_typed_question_returns_the_value_also_when_the_handler_runs_again(
     state: State,
 ) -> None:

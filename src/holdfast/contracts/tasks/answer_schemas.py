@@ -70,7 +70,10 @@ def _properties(schema: dict[str, Any]) -> str:
     """Return the names of the properties, if the schema is of an object that has any."""
     reference = schema.get("$ref")
     if isinstance(reference, str) and reference.startswith("#/$defs/"):
-        found = schema.get("$defs", {}).get(reference.removeprefix("#/$defs/"))
+        # Drafts before 2019-09 do not say what $defs is.
+        among = schema.get("$defs")
+        known = among if isinstance(among, dict) else {}
+        found = known.get(reference.removeprefix("#/$defs/"))
         schema = found if isinstance(found, dict) else {}
     properties = schema.get("properties")
     if schema.get("type") != "object" or not isinstance(properties, dict):
