@@ -114,11 +114,28 @@ AS $$
 DECLARE
     v_now timestamptz := holdfast.now();
     done text[];
+    parents text[];
     awaited boolean;
     task holdfast.tasks;
     settled record;
 BEGIN
     PERFORM holdfast.check_task_edge('', 'working', 'completed', 'worker');
+    -- Parents that wait for some of the tasks are changed with them: then tasks are locked in the order
+    -- of their ids, and parents after them in the order of theirs.
+    IF EXISTS (
+        SELECT FROM holdfast.tasks t
+        WHERE t.tenant = in_tenant AND t.id = ANY (in_ids) AND t.awaited
+    ) THEN
+        PERFORM FROM holdfast.tasks t JOIN unnest(in_ids, in_fences) AS g (id, fence) ON g.id = t.id
+        WHERE t.tenant = in_tenant AND t.id = ANY (in_ids)
+            AND CASE WHEN t.state = 'working' THEN t.fence END = g.fence
+        ORDER BY t.id FOR NO KEY UPDATE OF t;
+        parents := ARRAY(
+            SELECT t.parent_id FROM holdfast.tasks t
+            WHERE t.tenant = in_tenant AND t.id = ANY (in_ids) AND t.awaited);
+        PERFORM FROM holdfast.tasks t WHERE t.tenant = in_tenant AND t.id = ANY (parents)
+        ORDER BY t.id FOR NO KEY UPDATE;
+    END IF;
     WITH given AS (
         SELECT * FROM unnest(
             in_ids, in_fences, in_workers, in_results, in_message_ids, in_message_times,
