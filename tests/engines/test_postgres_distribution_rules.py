@@ -38,7 +38,8 @@ async def connection() -> AsyncIterator[Any]:
 
 async def test_tenant_is_a_column_of_every_key_and_mostly_the_first(connection: Any) -> None:
     keys = await connection.fetch(
-        "SELECT i.indexrelid::regclass::text AS key, array_agg(a.attname::text ORDER BY k.at) AS of "
+        "SELECT i.indexrelid::regclass::text AS key, "
+        "array_agg(a.attname::text ORDER BY k.at) AS of "
         "FROM pg_index i JOIN divided c ON c.oid = i.indrelid "
         "CROSS JOIN LATERAL unnest(i.indkey) WITH ORDINALITY AS k (number, at) "
         "JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.number "
@@ -46,7 +47,7 @@ async def test_tenant_is_a_column_of_every_key_and_mostly_the_first(connection: 
     )
     assert keys
     assert [row["key"] for row in keys if "tenant" not in row["of"]] == []
-    # A key that is unique by itself may stand before it, so that only a look-up by it takes the index.
+    # A key that is unique by itself may stand before it: then only a look-up by it takes the index.
     later = {row["key"]: row["of"] for row in keys if row["of"][0] != "tenant"}
     assert later == {"holdfast.sessions_keyed": ["key", "tenant"]}
 
