@@ -227,8 +227,6 @@ def _start(folder: Path, lock: IO[bytes], *, make: bool) -> None:
                 str(program("postgres")),
                 *("-D", data_path, "-k", socket_path, "-c", "listen_addresses="),
                 *("-c", "max_connections=100", "-c", "unix_socket_permissions=0700"),
-                # A new database is analyzed soon after its first rows, not up to a minute later.
-                *("-c", "autovacuum_naptime=5s"),
             ],
             **as_user(user),
             cwd="/",
