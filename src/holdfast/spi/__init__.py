@@ -28,7 +28,7 @@ from holdfast.values.explanations import Explanation
 from holdfast.values.states import StatePatch, StateSnapshot
 from holdfast.values.tasks.events import ArtifactChunk, StepKey, StepRecord, TaskRequest, Transition
 from holdfast.values.tasks.push import OutboxEntry
-from holdfast.values.tasks.records import ClaimedTask, Lease
+from holdfast.values.tasks.records import ClaimedTask, Completion, Lease
 from holdfast.values.tasks.reports import StatusReport
 
 __all__ = [
@@ -39,6 +39,7 @@ __all__ = [
     "ChannelStorage",
     "ClaimedTask",
     "Clock",
+    "Completion",
     "CypherStorage",
     "Embedder",
     "Engine",
